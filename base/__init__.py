@@ -1,4 +1,4 @@
-"""The floor every other folder stands on: errors, files, places, programs, the browser.
+"""The folder on which all others build: errors, files, places, programs, the browser.
 
-Nothing here knows of sites, servers or networks.
+Nothing here depends on sites, servers or networks.
 """

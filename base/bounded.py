@@ -1,4 +1,4 @@
-"""Reading files that anybody may have made: they take no more memory than they may, and no file makes us wait.
+"""Reads files that strangers may have made, with limited memory and without ever waiting for a file.
 
 Standard library only.
 """
@@ -11,22 +11,23 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-# A text, or the beginning of an object, of a list or of a further value in one. Without escapes.
+# A string, or the start of an object, a list or a further value in one. Escapes are ignored.
 JSON_TOKEN = re.compile(rb'"[^"]*"?|[\[{,]')
-# Empty lists in a list take twenty times what they have in the file, empty objects more.
+# A limit on the number of values: empty lists in a list need twenty times their bytes in memory, empty objects more.
 JSON_VALUES = 3_000_000
-# The most bytes of a file of JSON, and of what it is when decompressed.
+# The most bytes of a JSON file, both as stored and after decompression.
 JSON_BYTES = 64 << 20
 
 
 class TooLong(OSError):
-    """A file is longer than it may be."""
+    """A file is longer than allowed."""
 
 
 def open_regular(path: Path, *, follow: bool = False) -> int:
-    """A descriptor to read the file `path`. Raises OSError when it is no regular file, such as a pipe or a device.
+    """A descriptor to read the file `path`. Raises OSError unless it is a regular file, not for example a pipe or a
+    device.
 
-    A symbolic link is refused, unless `follow`: only a link that the user has named himself may lead anywhere.
+    A symbolic link is refused unless `follow`: only a link that the user named directly may lead anywhere.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
@@ -39,14 +40,14 @@ def open_regular(path: Path, *, follow: bool = False) -> int:
 
 
 def read_regular(path: Path, limit_bytes: int, *, follow: bool = False) -> bytes:
-    """The content of the file `path`, whatever size its file system tells.
+    """The content of the file `path`, whatever size its file system reports.
 
     Raises TooLong when it is longer than `limit_bytes`, and OSError as `open_regular` does.
     """
     with os.fdopen(open_regular(path, follow=follow), "rb") as file:
         expected_bytes = os.fstat(file.fileno()).st_size
         content = file.read(expected_bytes + 1) if expected_bytes <= limit_bytes else None
-        if content and len(content) > expected_bytes:  # some file systems tell no size
+        if content and len(content) > expected_bytes:  # some file systems report no size
             content += file.read(limit_bytes)
     if content is None or len(content) > limit_bytes:
         raise TooLong(f"it is longer than {limit_bytes >> 20} MiB")
@@ -54,8 +55,8 @@ def read_regular(path: Path, limit_bytes: int, *, follow: bool = False) -> bytes
 
 
 def unpacked(content: bytes, limit_bytes: int) -> bytes:
-    """The bytes that gzip (RFC 1952) compressed to `content`. Raises ValueError when it is broken, or they are
-    more than `limit_bytes`."""
+    """Decompress `content` (gzip, RFC 1952). Raises ValueError when it is broken, or longer than `limit_bytes` when
+    decompressed."""
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         unpacked = unpacking.decompress(content, limit_bytes + 1)
@@ -78,8 +79,8 @@ def read_json_value(path: Path) -> Any:
 
 
 def parse_json(document: bytes) -> Any:
-    """The value that `document` is. Raises ValueError when it is no JSON, or would take a lot more memory than it has
-    bytes."""
+    """The value of the JSON text `document`. Raises ValueError when it is not JSON, or would need far more memory than
+    its own size."""
     without_escapes = document.replace(rb"\\", b"").replace(rb"\"", b"")
     values = 0
     for token in JSON_TOKEN.finditer(without_escapes):
@@ -88,7 +89,7 @@ def parse_json(document: bytes) -> Any:
             raise ValueError(f"it holds more than {JSON_VALUES:,} values")
     try:
         return json.loads(document)
-    except UnicodeDecodeError as error:  # which has the whole document in it
+    except UnicodeDecodeError as error:  # its own text would contain the whole document
         raise ValueError(f"it is not {error.encoding.upper()}: byte {error.start:,} cannot be read") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None

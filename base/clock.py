@@ -1,4 +1,4 @@
-"""Times as documents write them."""
+"""The format of times in documents."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Which action on which file the system has denied, in words."""
+"""Explains which action on which file the system denied."""
 
 import os
 import traceback
@@ -6,20 +6,20 @@ from pathlib import Path
 
 # The action that each right permits on a file, as a participle.
 ACTIONS = {os.R_OK: "read", os.W_OK: "written"}
-# The functions of `subprocess` that start a program, of which Python 3.13 takes the second where it can.
+# The functions of `subprocess` that start a program; Python 3.13 uses the second if possible.
 STARTERS = ("_execute_child", "_posix_spawn")
 
 
 def denial(error: PermissionError) -> str | None:
-    """The denied action: "/x/file may not be written (Permission denied)"; None when `error` is about no file.
+    """The denied action: "/x/file may not be written (Permission denied)"; None when `error` concerns no file.
 
-    An exception does not say what was tried, so the action is one that this process may not do with the file it names.
+    The exception does not contain the action, so this is an action that this process may not do with the named file.
     """
     if not isinstance(error.filename, str | bytes | os.PathLike):
         return None
     path = Path(os.fsdecode(error.filename))
     place = traceback.extract_tb(error.__traceback__)[-1:]
-    # An error of subprocess, which names either the program or the folder to run in.
+    # In an error of subprocess, the file name is either the program or the working folder.
     if place and place[0].name in STARTERS and not path.is_dir():
         return f"{path} may not be run ({error.strerror})"
     return f"{_fault(path)} ({error.strerror})"

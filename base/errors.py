@@ -1,4 +1,4 @@
-"""The one kind of error a person is meant to read."""
+"""The only errors that are meant for users to read."""
 
 import sys
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class EyelevelError(Exception):
 
 
 def reports_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a command line's entry point: an `EyelevelError` becomes one line and exit status 1."""
+    """Decorate the entry point of a command line: an `EyelevelError` becomes one line and exit status 1."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

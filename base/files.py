@@ -1,4 +1,4 @@
-"""Writing files so that a reader, or a power cut, never meets half of one."""
+"""Writes files so that neither a reader nor a power cut ever finds half a file."""
 
 import ctypes
 import errno
@@ -24,7 +24,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace `path` by `content` in one step: temporary name, fsync, rename, fsync of the folder."""
+    """Replace `path` by `content` in one step: write a temporary file, fsync, rename, fsync the folder."""
     data = content.encode() if isinstance(content, str) else content
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -41,7 +41,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that nobody else could read at any time."""
+    """Write a file that nobody else can read at any moment."""
     path.unlink(missing_ok=True)
     path.touch(0o600, exist_ok=False)
     path.write_bytes(content)
@@ -49,13 +49,13 @@ def write_private(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
-    """Yield an empty folder beside `path` that takes its place when the block ends without an error.
+    """Yield an empty folder next to `path` that replaces `path` when the block ends without an error.
 
-    A folder that is there already must be empty, or have an entry of a name like `known_by`. Any other folder was
-    made for another purpose, and stays: then this raises EyelevelError.
+    If there is a folder at `path`, it must be empty or contain an entry whose name matches `known_by`. Any other folder
+    was made for another purpose; it stays, and this raises EyelevelError.
 
-    There is a whole folder at `path` at every moment, the old one or the new one, whatever ends this process
-    or the machine. The next caller removes what a killed process left of its new folder. Raises OSError.
+    At every moment there is a complete folder at `path`, the old or the new one, even if this process or the machine
+    fails. The next caller removes what a killed process left of its new folder. Raises OSError.
     """
     if path.is_dir() and any(path.iterdir()) and not any(path.glob(known_by)):
         raise EyelevelError(f"{path} is there already, and has no {known_by}: it stays as it is; choose another name")
@@ -78,10 +78,10 @@ def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write the file that a user named, in one step, and give it to the caller.
+    """Write a file that the user named, in one step, and make the caller its owner.
 
-    A pipe and a device are written into, and so is this process's output where `path` names that. A link stays, and the
-    file that it leads to is replaced. Raises EyelevelError.
+    If `path` is a pipe, a device or this process's output, the content is written into it. If it is a link, the link
+    stays, and its target is replaced. Raises EyelevelError.
     """
     try:
         if stream := _stream(path):
@@ -95,9 +95,9 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def _stream(path: Path) -> int | Path | None:
-    """The descriptor of this process, or the pipe or device, that `path` is; None where a file can be replaced.
+    """The own descriptor, or the pipe or device, that `path` stands for; None if it is or could be a regular file.
 
-    Raises OSError, also where there is something that is neither.
+    Raises OSError, also if `path` is something else, such as a folder.
     """
     try:
         status = path.stat()
@@ -105,7 +105,7 @@ def _stream(path: Path) -> int | Path | None:
         return None
     for descriptor in (1, 2):
         with suppress(OSError):
-            # To open it once more would write over what it has.
+            # Opening it again would overwrite its beginning.
             if os.path.samestat(status, os.fstat(descriptor)):
                 return descriptor
     if stat.S_ISFIFO(status.st_mode) or stat.S_ISCHR(status.st_mode):
@@ -117,7 +117,8 @@ def _stream(path: Path) -> int | Path | None:
 
 
 def require_file(path: Path, remedy: str, *, appended: bool = False) -> None:
-    """Raise EyelevelError, with a `remedy`, when `write_file` cannot write `path`, or nothing can be `appended`."""
+    """Raise EyelevelError, with a `remedy`, when `write_file` cannot write `path`, or when nothing can be
+    `appended`."""
     try:
         stream = _stream(path)
         if isinstance(stream, Path) and not os.access(stream, os.W_OK):
@@ -134,33 +135,33 @@ def require_file(path: Path, remedy: str, *, appended: bool = False) -> None:
 
 
 def require_writable(folder: Path, remedy: str) -> None:
-    """Raise EyelevelError, with a `remedy`, when nothing can be written in `folder`, which need not be there yet."""
+    """Raise EyelevelError, with a `remedy`, when nothing can be written in `folder`, which need not exist yet."""
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     try:
         with suppress(FileNotFoundError):
             folder.lstat()
-        # Permissions alone do not say it: root has all of them, also where a file system is read-only.
+        # Try it, since permissions are not enough: root has all of them, even on a read-only file system.
         Path(tempfile.mkdtemp(dir=there, prefix=f".{folder.name}-")).rmdir()
     except OSError as error:
         raise EyelevelError(f"{folder} cannot be written ({error.strerror or error}); {remedy}") from None
 
 
 def require_replaceable(folder: Path, remedy: str) -> None:
-    """Raise EyelevelError, with a `remedy`, when `replacing_folder` cannot make `folder`."""
+    """Raise EyelevelError, with a `remedy`, when `replacing_folder` cannot create `folder`."""
     require_writable(folder, remedy)
     if folder.exists():
         require_writable(folder.absolute().parent, remedy)
 
 
 class Locked(EyelevelError):
-    """Another process has a folder."""
+    """Another process holds the lock of a folder."""
 
 
 @contextmanager
 def locked(folder: Path, message: str = "another process has it") -> Iterator[None]:
     """Lock `folder` against other processes until the block or this process ends.
 
-    Raises Locked with `message` when another has it.
+    Raises Locked with `message` when another process holds the lock.
     """
     descriptor = _lock(folder)
     if descriptor is None:
@@ -172,9 +173,10 @@ def locked(folder: Path, message: str = "another process has it") -> Iterator[No
 
 
 def lock(descriptor: int, *, wait: bool = False) -> bool:
-    """Lock the open file `descriptor` against other processes (flock(2)) until it is closed, or this process ends.
+    """Lock the open file `descriptor` against other processes (flock(2)) until it is closed or this process ends.
 
-    When another has it, `wait` for it or return false. Raises OSError where its file system cannot lock it.
+    If another process holds the lock, either `wait` for it or return false. Raises OSError if the file system has no
+    locks.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -184,13 +186,13 @@ def lock(descriptor: int, *, wait: bool = False) -> bool:
 
 
 def lock_holder(path: Path) -> int | None:
-    """The process that has `path` locked by flock(2), as `locked` does, if this process may know of it.
+    """The process that has locked `path` by flock(2), as `locked` does, if this process can see it.
 
-    The lock itself is not touched.
+    This does not touch the lock.
     """
     files = {_in_locks(entry) for entry in (path, _lock_file(path)) if entry.exists()}
-    # A line is "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2902 0 EOF"; that of a process which waits for a lock begins with
-    # an arrow (proc(5)).
+    # A line is "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2902 0 EOF". An arrow marks a process that waits for a lock
+    # (proc(5)).
     for line in Path("/proc/locks").read_text().splitlines():
         _, kind, *_, pid, file, _, _ = line.split()
         if kind == "FLOCK" and file in files:
@@ -199,9 +201,9 @@ def lock_holder(path: Path) -> int | None:
 
 
 def _in_locks(path: Path) -> str:
-    """The name of the file at `path` in /proc/locks: device and number.
+    """The device and number by which /proc/locks names the file at `path`.
 
-    The device is that of the mount, since stat(2) has another where a file system consists of several (btrfs, overlay).
+    The device is the mount's: stat(2) returns another one if a file system consists of several (btrfs, overlay).
     """
     descriptor = os.open(path, os.O_PATH)
     try:
@@ -211,15 +213,17 @@ def _in_locks(path: Path) -> str:
         os.close(descriptor)
     mount = next(line.split()[1] for line in information.splitlines() if line.startswith("mnt_id:"))
     mounts = (line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines())
-    # In a chroot(2) the mount may not be among those that can be seen.
+    # In a chroot(2), the mount may not be visible.
     by_stat = f"{os.major(details.st_dev)}:{os.minor(details.st_dev)}"
     major, minor = next((fields[2] for fields in mounts if fields[0] == mount), by_stat).split(":")
     return f"{int(major):02x}:{int(minor):02x}:{details.st_ino}"
 
 
 def _lock(folder: Path) -> int | None:
-    """A descriptor that keeps `folder` locked until it is closed; None when another has it. Raises OSError."""
-    # NFS locks only what is open for writing (flock(2)), which a folder cannot be: there it is a file beside it.
+    """A descriptor that keeps `folder` locked until it is closed; None when another process holds the lock. Raises
+    OSError."""
+    # NFS locks only files that are open for writing (flock(2)), which a folder cannot be. There, a file next to it is
+    # locked.
     for path, flags in ((folder, os.O_RDONLY | os.O_DIRECTORY), (_lock_file(folder), os.O_RDWR | os.O_CREAT)):
         descriptor = os.open(path, flags, 0o666)
         try:
@@ -236,12 +240,12 @@ def _lock(folder: Path) -> int | None:
 
 
 def _lock_file(folder: Path) -> Path:
-    """The file that is locked in place of `folder` where folders cannot be locked."""
+    """The file that is locked in place of `folder` on file systems that cannot lock folders."""
     return folder.with_name(f".{folder.name}.lock")
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove the folders that were to replace `path` and that no process works on any more."""
+    """Remove folders that were to replace `path` if the processes that wrote them have ended."""
     name = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
     for folder in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name) and entry.is_dir()]:
         with suppress(OSError, Locked), locked(folder):
@@ -250,7 +254,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchange the names of two folders, in one step where the file system supports that."""
+    """Exchange the names of two folders, in one step if the file system supports it."""
     outcome = _LIBC.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
     if outcome == 0:
         return
@@ -261,9 +265,9 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def sync_file_system(folder: Path) -> None:
-    """Make all that was written to the file system of `folder` survive a power cut: one call for many files.
+    """Make everything written to the file system of `folder` survive a power cut: one call for many files.
 
-    Raises OSError when the disk did not take it.
+    Raises OSError if writing to the disk fails.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -274,7 +278,7 @@ def sync_file_system(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make the content of a file, or the names in a folder, survive a power cut."""
+    """Make a file's content, or the names in a folder, survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -289,8 +293,8 @@ def _umask() -> int:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in the file at `path`, which anybody may have made (`base.bounded`). Raises EyelevelError when it
-    is missing or broken."""
+    """The JSON object in the file at `path`, which a stranger may have made (`base.bounded`). Raises EyelevelError when
+    it is missing or broken."""
     try:
         document = read_json_value(path)
     except (OSError, ValueError) as error:

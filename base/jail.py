@@ -1,10 +1,10 @@
-"""Programs that read what strangers wrote run in a jail: as an ordinary user, with few files and no rights.
+"""Jails for programs that read data made by strangers: they run as an ordinary user, with few files and no rights.
 
-In the jail there are the files that it is given, those that the system's programs need (/usr, fonts, a few of /etc),
-and fresh /proc, /dev and /dev/shm; nothing else, and nothing can be written but what is given to be written. There are
-no processes but its own. It has no capabilities and can get none, but can make user namespaces, in which Chromium's
-own sandbox works. Its network and its System V shared memory (by which X clients hand pictures to their server) are the
-caller's: those of a replay or a recording.
+A jail contains the files that it is given, the files that the system's programs need (/usr, fonts, a few of /etc), and
+fresh /proc, /dev and /dev/shm. Nothing else exists in it, and only files given as writable can be written. It sees no
+processes but its own. It has no capabilities and can get none, but can make user namespaces, which Chromium's own
+sandbox needs. It shares the network and the System V shared memory (in which X clients pass pictures to their server)
+of its caller, which is a replay or a recording.
 """
 
 import os
@@ -20,8 +20,8 @@ from typing import BinaryIO
 
 from base.errors import EyelevelError
 
-# The jailer is imported, not run as a program, which Python would compile each time. Its Python knows no other folder
-# of ours.
+# The jailer is imported instead of run as a program, since Python would compile a program each time. No other folder of
+# the project is in its module path.
 START_JAILER = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import jailer; jailer.main(sys.argv[1:])"
 
 # The user that owns no files.
@@ -32,10 +32,10 @@ NOBODY = 65534
 class Jail:
     """The files and folders that a program can use in its jail, each with all its contents, under the same names.
 
-    Nothing below `writable` may be trusted afterwards: a link there may lead anywhere (`base.jail.file_in`).
-    `x_sockets` is mounted in the jail as the folder of X servers' sockets; it can be written if it is among `writable`.
-    `variables` are the names of environment variables that the program gets in addition to those that every program
-    gets (`base.jailer`): all others may have a user's passwords and keys.
+    Trust nothing below `writable` afterwards: a link there may lead anywhere (`base.jail.file_in`). `x_sockets` is
+    mounted in the jail as the folder of X servers' sockets; the program can write it if it is also in `writable`.
+    `variables` names environment variables that the program gets in addition to the usual ones (`base.jailer`). All
+    others are withheld, since they may contain a user's passwords and keys.
     """
 
     readable: tuple[Path, ...] = ()
@@ -45,14 +45,15 @@ class Jail:
 
 
 def jailed(jail: Jail, command: Sequence[str | Path]) -> list[str | Path]:
-    """The command line that runs `command` in `jail`; the program need not be among its files.
+    """The command line that runs `command` in `jail`; the program itself need not be among the jail's files.
 
-    The caller must have CAP_SYS_ADMIN in its namespaces, as in those of `base.namespaces.namespaced`. The command's
-    user is the caller's, or when that is root, the one behind sudo or nobody; the `writable` folders are given to that
-    user. Descriptors that the caller hands on are open in it. SIGTERM reaches the command, the status is its own, and
-    what it leaves behind ends with it. It ends with the thread that started it.
+    The caller must have CAP_SYS_ADMIN in its namespaces, as in those of `base.namespaces.namespaced`. The command runs
+    as the caller's user; if that is root, as the user who called sudo, or as nobody. That user becomes the owner of the
+    `writable` folders. Descriptors that the caller passes on are open in the jail. SIGTERM reaches the command, and its
+    exit status is returned. Processes that it leaves behind end with it, and the jail ends with the thread that started
+    it.
 
-    Raises EyelevelError when something that they are to get is not there.
+    Raises EyelevelError when one of the jail's files does not exist.
     """
     program = Path(command[0])
     user = jail_user()
@@ -74,7 +75,7 @@ def jailed(jail: Jail, command: Sequence[str | Path]) -> list[str | Path]:
 
 
 def jail_user() -> tuple[int, int] | None:
-    """The user and the group of jailed programs; None where they are the caller's."""
+    """The user and the group of jailed programs; None if they are the caller's."""
     if os.geteuid() != 0:
         return None
     try:
@@ -85,10 +86,10 @@ def jail_user() -> tuple[int, int] | None:
 
 
 def hand_over(path: Path) -> None:
-    """Give `path`, with all that is in it, to the user of jailed programs.
+    """Make the user of jailed programs the owner of `path` and all that it contains.
 
-    Such programs may already run and write there: links that they put in place of a folder are not followed, and files
-    that they remove are ignored.
+    Such programs may already be running and writing there: links that they put in place of a folder are not followed,
+    and files that they remove are ignored.
     """
     if user := jail_user():
         os.chown(path, *user, follow_symlinks=False)
@@ -105,9 +106,9 @@ def end_at_once(jailer: "subprocess.Popen[bytes]") -> None:
 
 
 def file_in(folder: Path, name: str) -> Path | None:
-    """The file `name` in a `folder` that a jailed program could write, when all programs there have ended.
+    """The file `name` in a `folder` that a jailed program could write; all programs there must have ended.
 
-    None when there is no such file, or no plain one: a link would lead its reader out of the folder.
+    None unless it exists and is a regular file: a link would lead its reader out of the folder.
     """
     path = folder / name
     links = [part for part in (path, *path.parents) if part.is_relative_to(folder) and part.is_symlink()]
@@ -115,8 +116,11 @@ def file_in(folder: Path, name: str) -> Path | None:
 
 
 def opened_in(folder: Path, name: str) -> BinaryIO | None:
-    """The file `name` in `folder`, open for reading; None as above. Programs may be at work in `folder`: a link that
-    they put there at any moment is not followed. The last part of `folder` may not be a link either."""
+    """The file `name` in `folder`, open for reading; None as in `file_in`.
+
+    Programs may still be writing in `folder`: a link is not followed, whenever they put it there. The last part of
+    `folder` must not be a link either.
+    """
     *folders, file = [folder, *map(Path, Path(name).parts)]
     with ExitStack() as ends:
         place: int | None = None
@@ -124,7 +128,7 @@ def opened_in(folder: Path, name: str) -> BinaryIO | None:
             for part in folders:
                 place = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
                 ends.callback(os.close, place)
-            # A pipe is not waited for.
+            # Do not wait for a pipe.
             descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
         except OSError:
             return None
@@ -135,7 +139,8 @@ def opened_in(folder: Path, name: str) -> BinaryIO | None:
 
 
 def _with_targets(paths: Sequence[Path]) -> list[Path]:
-    """`paths`, absolute, and where they lead if they are links or lie behind some, step by step."""
+    """The absolute `paths`, and for each that is a link or passes through links, every path on the way to its
+    target."""
     steps: dict[Path, None] = {}
     for path in paths:
         step = Path(os.path.abspath(path))  # noqa: PTH100 (it keeps links)

@@ -1,20 +1,20 @@
-"""`jailer OPTIONS -- COMMAND…`: makes a jail, and runs COMMAND in it (`base.jail` has the command line).
+"""`jailer OPTIONS -- COMMAND…`: makes a jail, and runs COMMAND in it (`base.jail` builds the command line).
 
     caller ── jailer ── process 1 of the jail ── COMMAND
 
-    --user UID:GID      who COMMAND is; without it, who the caller is
-    --readable PATH     what it can read; any number of them
-    --writable PATH     what it can read and write; any number of them
-    --x-sockets PATH    the folder that it sees as the one for X servers' sockets; writable if it is among those, too
-    --variable NAME     what it finds in its environment beside `VARIABLES`; any number of them
+    --user UID:GID      the user and group of COMMAND; by default the caller's
+    --readable PATH     a path that COMMAND can read; can be repeated
+    --writable PATH     a path that COMMAND can read and write; can be repeated
+    --x-sockets PATH    the folder to mount as the folder of X servers' sockets; writable if it is a --writable PATH
+    --variable NAME     an environment variable for COMMAND besides `VARIABLES`; can be repeated
 
-The jailer waits outside, hands SIGTERM on, and ends as COMMAND does. At SIGQUIT it ends all at once, and itself when
-they have ended. When process 1 ends, so do all in the jail. It ends with COMMAND, and with the jailer, whatever ends
-that, and has the same few rights as COMMAND. A root of its own is entered by pivot_root(2), since in a chroot no user
-namespace can be made, which Chromium's own sandbox needs.
+The jailer waits outside, forwards SIGTERM, and returns the exit status of COMMAND. At SIGQUIT it ends everything in the
+jail, and then itself. When process 1 ends, so do all processes in the jail. Process 1 ends with COMMAND, and with the
+jailer, however that ends; its rights are as limited as COMMAND's. The jail has its own root, entered by pivot_root(2):
+in a chroot no user namespace can be made, and Chromium's own sandbox needs one.
 
-Standard library only, and little of that: it starts in some 15 ms. (bubblewrap does not hand signals on, and refuses to
-begin with capabilities that belong to another user than root.)
+Standard library only, and little of that: it starts in some 15 ms. (bubblewrap does not forward signals, and refuses to
+start with capabilities that belong to a user other than root.)
 """
 
 import ctypes
@@ -26,25 +26,25 @@ import sys
 
 HANDLED_SIGNALS = {signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD}
 
-# Standard error gets the reason.
+# The exit status when the jail could not be made; the reason is on standard error.
 NOT_MADE = 125
-# The exit status of shells when there is no such command (POSIX, 2.8.2).
+# The exit status of shells when a command does not exist (POSIX, 2.8.2).
 COMMAND_NOT_FOUND = 127
 
-# The place where the new root is put together: any folder will do that every system has. The files that it hides are
-# opened before.
+# Where the new root is assembled: any folder that every system has. The files that it hides are opened beforehand.
 NEW_ROOT = "/tmp"
-# The new root's own files are few and small; shared memory is the browser's (a page's pictures and films).
+# The new root's own files are few and small. Shared memory is larger: the browser keeps a page's pictures and films
+# there.
 ROOT_OPTIONS = "mode=755,size=16m"
 SHARED_MEMORY_OPTIONS = "mode=1777,size=1g"
 
 X_SOCKETS = "/tmp/.X11-unix"
-# The variables of the environment that programs get: a user may keep passwords and keys in all others.
+# The environment variables that programs get. Others are withheld: a user may keep passwords and keys in them.
 VARIABLES = ("DISPLAY", "HOME", "LANG", "LANGUAGE", "PATH", "SSLKEYLOGFILE", "SSL_CERT_FILE", "TMPDIR", "TZ")
 VARIABLES_BEGIN = ("EYELEVEL_", "LC_", "PYTHON", "XDG_")
 # Links into /usr, or folders of their own.
 TOP_LEVEL = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# The parts of the system that programs need and nobody keeps secrets in. Absent ones are left out.
+# The parts of the system that programs need and that contain no secrets. Absent ones are left out.
 SYSTEM_FOLDERS = (
     "/usr",
     "/etc/alternatives",
@@ -70,7 +70,7 @@ DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stder
 NOBODY = 65534
 MOST_DESCRIPTORS = 1 << 30
 
-# They have the numbers and names of users' keys.
+# These files list the numbers and names of users' keys.
 KEY_LISTS = ("/proc/keys", "/proc/key-users")
 
 # linux/sched.h, linux/mount.h, linux/prctl.h, linux/capability.h, linux/keyctl.h; the system calls' numbers of x86-64.
@@ -85,15 +85,16 @@ PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
 CAPABILITY_VERSION_3 = 0x20080522
 KEYCTL_JOIN_SESSION_KEYRING = 1
 
-# linux/bpf_common.h, linux/seccomp.h, linux/audit.h: the few words of a filter of system calls.
+# The instructions of a filter of system calls (linux/bpf_common.h, linux/seccomp.h, linux/audit.h).
 LOAD, JUMP_IF_EQUAL, JUMP_IF_GREATER, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x15, 0x25, 0x35, 0x06
 AT_NUMBER, AT_ARCHITECTURE = 0, 4
 X86_64 = 0xC000003E
 X32_NUMBERS = 0x40000000
 SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW = 1, 4
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
-# No add_key, request_key or keyctl (248 to 250), as in a kernel without keys, and no calls by the numbers of other
-# architectures. Each line: what to do, with what, and how many lines to skip if the condition holds, and if not.
+# Make add_key, request_key and keyctl (248 to 250) fail as in a kernel without keys, and refuse system calls by the
+# numbers of other architectures. Each line: the operation, its operand, and how many lines to skip if the condition is
+# true, and if it is false.
 KEY_CALLS = (
     (LOAD, AT_ARCHITECTURE, 0, 0),
     (JUMP_IF_EQUAL, X86_64, 0, 4),
@@ -136,7 +137,7 @@ class NotMade(Exception):
 
 
 def main(arguments: list[str]) -> None:
-    """Run the command of the command line in a jail; ends as it does."""
+    """Run the command of the command line in a jail, and end with its status."""
     options, command = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
     given: dict[str, list[str]] = {}
     for name, value in zip(options[::2], options[1::2], strict=True):
@@ -158,7 +159,7 @@ def main(arguments: list[str]) -> None:
         check(LIBC.unshare(CLONE_NEWPID), "a namespace of processes")
         if (first := os.fork()) == 0:
             os.close(outcome)
-            check(LIBC.unshare(CLONE_NEWNS), "a namespace of mounts")  # in which the jailer is not
+            check(LIBC.unshare(CLONE_NEWNS), "a namespace of mounts")  # the jailer stays in its own
             make_root(binds, writable, user)
             drop_rights(user)
             require_access(binds, writable)
@@ -176,16 +177,16 @@ def main(arguments: list[str]) -> None:
 def first_process(
     command: list[str], environment: dict[str, str], mask: set[int | signal.Signals], outcome_end: int
 ) -> int:
-    """Be process 1 of the jail: run `command`, and take what others leave; returns its status as wait(2) has it."""
-    prctl(PR_SET_DUMPABLE, 0)  # nobody reads our own environment
+    """Act as process 1 of the jail: run `command`, and reap orphans; return the command's status as wait(2) does."""
+    prctl(PR_SET_DUMPABLE, 0)  # so that nobody reads our own environment
     process = os.fork() or execute(command, environment, mask)
     close_descriptors(outcome_end)
     return wait(process)
 
 
 def execute(command: list[str], environment: dict[str, str], mask: set[int | signal.Signals]) -> int:
-    """Become `command`; does not return."""
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+    """Replace this process by `command`; does not return."""
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these
         signal.signal(ignored, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
@@ -196,18 +197,19 @@ def execute(command: list[str], environment: dict[str, str], mask: set[int | sig
 
 
 def wait(process: int) -> int:
-    """Wait until `process` has ended, and forward signals to it; returns its status as wait(2) has it."""
+    """Wait until `process` has ended, and forward signals to it; return its status as wait(2) does."""
     while True:
         if (number := signal.sigwait(HANDLED_SIGNALS)) != signal.SIGCHLD:
             os.kill(process, signal.SIGTERM if number == signal.SIGTERM else signal.SIGKILL)
-        # One signal may stand for several children.
+        # One SIGCHLD may stand for several children.
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == process:
                 return ended[1]
 
 
 def close_descriptors(kept: int) -> None:
-    """Close all descriptors but standard ones and `kept`: others wait for the ends of pipes and sockets."""
+    """Close all descriptors except the standard ones and `kept`: other processes wait for the ends of pipes and
+    sockets."""
     os.closerange(3, kept)
     os.closerange(kept + 1, MOST_DESCRIPTORS)
 
@@ -215,7 +217,7 @@ def close_descriptors(kept: int) -> None:
 def end_as(status: int) -> None:
     """End as a process with this status (wait(2)) did."""
     if os.WIFSIGNALED(status):
-        prctl(PR_SET_DUMPABLE, 0)  # there is one core already
+        prctl(PR_SET_DUMPABLE, 0)  # the command has dumped core already
         number = os.WTERMSIG(status)
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
@@ -225,7 +227,8 @@ def end_as(status: int) -> None:
 
 
 def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] | None) -> None:
-    """Put a root together that has only `binds`, by their places in it, and what the system's programs need; enter it.
+    """Assemble and enter a root that contains only `binds` (by their places in it) and the parts of the system that
+    programs need.
 
     A bind is writable if its place outside is among `writable`.
     """
@@ -258,7 +261,7 @@ def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] 
     for path in filter(os.path.exists, KEY_LISTS):
         bind(opened["/dev/null"], path, MOUNT_ATTR_RDONLY)
     attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
-    # A place within another one comes after it.
+    # Sorted, so that a place within another one comes after it.
     for place, path in sorted(binds.items()):
         bind(opened[place], place, attributes if path in writable else attributes | MOUNT_ATTR_RDONLY)
     enter(NEW_ROOT)
@@ -269,7 +272,7 @@ def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] 
 
 
 def content_of(path: str) -> bytes | None:
-    """The content of the file at `path`; None when there is none."""
+    """The content of the file at `path`; None if it does not exist."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -278,7 +281,7 @@ def content_of(path: str) -> bytes | None:
 
 
 def accounts(user: int, group: int) -> dict[str, bytes]:
-    """The files that name users and groups: there are no others in the jail."""
+    """The files that list users and groups; the jail knows no others."""
     users = {0: "root", NOBODY: "nobody", user: "nobody" if user == NOBODY else "eyelevel"}
     groups = {0: "root", NOBODY: "nogroup", group: "nogroup" if group == NOBODY else "eyelevel"}
     users_groups = {0: 0, NOBODY: NOBODY, user: group}
@@ -291,7 +294,7 @@ def accounts(user: int, group: int) -> dict[str, bytes]:
 
 
 def bind(source: int, path: str, attributes: int) -> None:
-    """Show the open file or folder `source`, with what is mounted below it, at `path` of the new root."""
+    """Mount the open file or folder `source`, with everything mounted below it, at `path` in the new root."""
     target = NEW_ROOT + path
     if stat.S_ISDIR(os.fstat(source).st_mode):
         os.makedirs(target, exist_ok=True)
@@ -303,7 +306,7 @@ def bind(source: int, path: str, attributes: int) -> None:
 
 
 def enter(root: str) -> None:
-    """Make the mount at `root` the root of this namespace, and let go of the previous one (pivot_root(2), notes)."""
+    """Make the mount at `root` the root of this namespace, and detach the previous root (pivot_root(2), notes)."""
     os.chdir(root)
     check(LIBC.syscall(SYS_PIVOT_ROOT, b".", b"."), "pivot_root")
     check(LIBC.umount2(b".", MNT_DETACH), "umount /")
@@ -311,11 +314,12 @@ def enter(root: str) -> None:
 
 
 def drop_rights(user: tuple[int, ...] | None) -> None:
-    """Become `user`, if one is given, with no capability, no key of that user's, and no way to get one.
+    """Become `user`, if given, without capabilities, without that user's keys, and without a way to get either.
 
-    The user's keys are in reach of all processes of that user, in whatever namespaces, by their numbers.
+    Without this, every process of the user can reach the user's keys by their numbers, in all namespaces.
     """
-    # For what the kernel itself does with keys. Where the call is not there, or a container forbids it, there are none.
+    # The kernel's own use of keys goes through the session keyring. If this call is missing or a container forbids it,
+    # there are no keys.
     joined = LIBC.syscall(SYS_KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None)
     if joined < 0 and ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
         check(joined, "a session keyring of its own")
@@ -336,16 +340,18 @@ def drop_rights(user: tuple[int, ...] | None) -> None:
 
 
 def filter_calls(lines: tuple[tuple[int, int, int, int], ...]) -> None:
-    """Have the kernel ask `lines` of each system call from now on (seccomp(2)); needs PR_SET_NO_NEW_PRIVS."""
+    """Make the kernel check each further system call with the filter `lines` (seccomp(2)); needs
+    PR_SET_NO_NEW_PRIVS."""
     array = (FilterLine * len(lines))(*(FilterLine(code, jt, jf, k) for code, k, jt, jf in lines))
     program = ctypes.byref(Filter(len(lines), array))
-    # Without it, kernels before 5.16 would slow all down that is filtered, lest it reads its own memory (seccomp(2)).
+    # Without this flag, kernels before 5.16 slow down every filtered process, by a protection against speculative reads
+    # (seccomp(2)).
     flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW
     check(LIBC.syscall(SYS_SECCOMP, SECCOMP_SET_MODE_FILTER, flags, program), "a filter of system calls")
 
 
 def require_access(binds: dict[str, str], writable: list[str]) -> None:
-    """Raises NotMade when something of `binds` is not for the jail's user to read, or to write."""
+    """Raise NotMade when the jail's user may not read, or write, something among `binds`."""
     for place, path in binds.items():
         needed = os.R_OK | (os.W_OK if path in writable else 0) | (os.X_OK if os.path.isdir(place) else 0)
         if not os.access(place, needed):
@@ -353,7 +359,10 @@ def require_access(binds: dict[str, str], writable: list[str]) -> None:
 
 
 def end_with_jailer(outcome_end: int) -> None:
-    """End when the jailer ends, or has ended already. After any change of rights, which would undo it (prctl(2))."""
+    """End when the jailer ends, or if it has ended already.
+
+    Call this after the last change of rights, which would undo it (prctl(2)).
+    """
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.write(outcome_end, b" ")
 
@@ -375,6 +384,6 @@ def prctl(operation: int, argument: int) -> None:
 
 
 def check(outcome: int, what: str) -> None:
-    """Raises NotMade of `what` when a call to the C library has failed."""
+    """Raise NotMade with `what` when a call to the C library has failed."""
     if outcome < 0:
         raise NotMade(f"{what}: {os.strerror(ctypes.get_errno())}")

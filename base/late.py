@@ -1,4 +1,4 @@
-"""Names of functions and values whose module is loaded when they are used, since some modules take seconds."""
+"""Loads modules only when their functions or values are used, since some modules take seconds."""
 
 from collections.abc import Callable
 from pkgutil import resolve_name
@@ -6,10 +6,10 @@ from typing import Any
 
 
 def late(function: str) -> Callable[..., Any]:
-    """The `function` of this name (`module:function`), whose module is loaded when it is called."""
+    """A stand-in for `function` (`module:function`) that loads the module when it is called."""
     return lambda *arguments, **named: resolve_name(function)(*arguments, **named)
 
 
 def late_value(name: str) -> Callable[[], Any]:
-    """A function that returns the value of this name (`module:NAME`), whose module is loaded when it is called."""
+    """A function that loads the module of `name` (`module:NAME`) when it is called, and returns the value."""
     return lambda: resolve_name(name)

@@ -1,15 +1,15 @@
-"""Namespaces that end with the process in them, and what is set up in them."""
+"""Namespaces that end with the process in them, and their set-up."""
 
 from pathlib import Path
 
 from base.places import tool
 from base.processes import interruptible, run_program
 
-# The copy of unshare that has a profile of AppArmor's, where the set-up had to make one (`setup/grant`).
+# The copy of unshare with an AppArmor profile, on systems where set-up had to make one (`setup/grant`).
 PROFILED_UNSHARE = Path("/usr/local/lib/eyelevel/unshare")
 
-# Begins the command line of what runs as another user than root, who may use what is ours and has no privilege.
-# Chromium's own sandbox is not for root.
+# The start of a command line that runs as a user other than root, who may use our files but has no privileges.
+# Chromium's own sandbox does not work for root.
 AS_ORDINARY_USER = (
     str(PROFILED_UNSHARE) if PROFILED_UNSHARE.exists() else "unshare",
     *("--user", "--map-user=1000", "--map-group=1000"),
@@ -20,14 +20,14 @@ CAP_NET_ADMIN, CAP_SYS_ADMIN = 1 << 12, 1 << 21
 
 
 def namespaced(*kinds: str) -> list[str | Path]:
-    """The beginning of a command line that runs in fresh namespaces of these `kinds` (unshare(1)) and of processes.
+    """The start of a command line that runs in fresh namespaces of these `kinds` (unshare(1)) and of processes.
 
-    The command is process 1 there: when it ends, so does all that it started. It ends with its caller, and can be
-    interrupted, though the caller may ignore that.
+    The command is process 1 there: when it ends, all processes that it started end. It ends with its caller, and can be
+    interrupted even if the caller ignores SIGINT.
 
-    A user who is not root gets a user namespace around them. Process 1 keeps its user, and has all capabilities over
-    the namespaces it is in, as root has. (Mapped to root it could not run programs that give up root: other users are
-    not there.)
+    For a user who is not root, the namespaces are within a new user namespace. Process 1 keeps its user, and has all
+    capabilities over its namespaces, as root has. (Mapped to root, it could not run programs that give up root, since
+    no other users are mapped.)
     """
     own_user = () if has_capabilities() else ("user", "map-current-user", "keep-caps")
     options = [f"--{option}" for option in (*own_user, "pid", *kinds, "fork", "kill-child", "mount-proc")]
@@ -35,14 +35,14 @@ def namespaced(*kinds: str) -> list[str | Path]:
 
 
 def unshare(profiled: Path = PROFILED_UNSHARE) -> Path:
-    """The program unshare(1) that may make user namespaces: the `profiled` one if it is there. Raises EyelevelError
-    when none is installed."""
+    """The program unshare(1) that may make user namespaces: the `profiled` one if it exists. Raises EyelevelError when
+    none is installed."""
     return profiled if profiled.exists() else tool("unshare")
 
 
 def has_capabilities() -> bool:
-    """Whether this process may make namespaces, and networks in them, without a user namespace: as root may, and who
-    is in such a namespace already."""
+    """Whether this process may make namespaces, and networks in them, without a user namespace: as root, or because it
+    is in a user namespace already."""
     status = Path("/proc/self/status").read_text()
     effective = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
     needed = CAP_NET_ADMIN | CAP_SYS_ADMIN

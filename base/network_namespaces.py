@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from base.errors import EyelevelError
 
 CLONE_NEWNET = 0x40000000  # linux/sched.h
-# The namespace of this thread: /proc/self would be the main thread's.
+# The namespace of this thread; /proc/self would give the main thread's.
 OF_THIS_THREAD = "/proc/thread-self/ns/net"
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class NetworkNamespace:
-    """A network namespace. Programs can open it at `path` as long as this process lives."""
+    """A network namespace. Programs can open it at `path` while this process lives."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -44,7 +44,7 @@ class NetworkNamespace:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Move this thread into the namespace while the block runs. Raises EyelevelError."""
+        """Move this thread into the namespace for the duration of the block. Raises EyelevelError."""
         before = self.this()
         self._enter()
         try:

@@ -1,6 +1,6 @@
-"""An option, or an argument, of commands: one entry from which everything else is derived.
+"""An option or argument of commands: one entry, from which the rest is derived.
 
-That is: click's parameter, the shells' completion, the variable of make and the page of the documents.
+Derived are click's parameter, shell completion, the variable of make, and the page in docs/options/.
 """
 
 import os
@@ -19,7 +19,7 @@ from base.places import PROJECT
 
 
 class _Destination(click.Path):
-    """A path to which a command writes; it is refused before the command begins if that is impossible."""
+    """A path to which a command writes; refused before the command begins if it cannot be written."""
 
     def __init__(self, require: Callable[[Path, str], None], kind: str, *, resolve_path: bool = False) -> None:
         super().__init__(path_type=Path, resolve_path=resolve_path)
@@ -34,13 +34,13 @@ class _Destination(click.Path):
 
 
 PATH = click.Path(path_type=Path)
-# For programs that change their folder before they open it.
+# For programs that change their working folder before they open the path.
 ABSOLUTE_PATH = click.Path(path_type=Path, resolve_path=True)
 FILE = _Destination(require_file, "file")
 APPENDED_FILE = _Destination(partial(require_file, appended=True), "file")
 FOLDER = _Destination(require_writable, "folder")
 ABSOLUTE_FOLDER = _Destination(require_writable, "folder", resolve_path=True)
-# One that is replaced as a whole.
+# A folder that is replaced as a whole.
 NEW_FOLDER = _Destination(require_replaceable, "folder")
 COUNT = click.IntRange(min=1)
 
@@ -51,16 +51,15 @@ Names = Callable[[click.Context], Iterable[str]]
 class Option:
     """An option of commands, or one of their arguments.
 
-    `name`: as on the command line, such as `--net`; `--film/--no-film` where there is a word for each of yes and no;
-    of an argument its name in capitals, such as `CAMPAIGN`.
-    `help`: one or two sentences, without the default. `commands`: the names of those that take it; `*` for all studies.
-    `type`: click's. `choices`: all values that it can have. `default`: both may be functions, which are called when a
-    command takes the option. `usual`: the default in words, where the command itself chooses it, or a
-    function that returns it.
-    `is_flag`: whether it has no value. `is_list`: whether it can be given more than once.
-    `names`: returns the names that a value, or one in a list of values, can be; shells complete these.
-    `setting`: the field of a campaign's settings (`dataset.settings`) that it fills.
-    `parameter`: what the command's function calls it, unless that is its name.
+    `name`: as on the command line, such as `--net`; `--film/--no-film` for a pair that means yes and no; for an
+    argument its name in capitals, such as `CAMPAIGN`. `help`: one or two sentences, without the default. `commands`:
+    the names of the commands that take it; `*` for all studies. `type`: click's type. `choices`: all allowed values.
+    `default`: the default value. `choices` and `default` may be functions, which are called when a command takes the
+    option. `usual`: the default in words, if the command itself chooses it, or a function that returns these words.
+    `is_flag`: whether it takes no value. `is_list`: whether it can be given more than once. `names`: a function that
+    returns all names that its value, or an element of its list, can be; shells complete them. `setting`: the field of a
+    campaign's settings (`dataset.settings`) that it sets. `parameter`: its name in the command's function, if that
+    differs.
     """
 
     name: str
@@ -80,21 +79,21 @@ class Option:
 
     @property
     def is_argument(self) -> bool:
-        """Whether it is a positional argument."""
+        """Whether this is a positional argument."""
         return not self.name.startswith("-")
 
     @property
     def has_value(self) -> bool:
-        """Whether it takes a value, so is no flag."""
+        """Whether it takes a value, that is, is not a flag."""
         return not (self.is_flag or "/" in self.name)
 
     @property
     def variable(self) -> str:
-        """The name of its variable of make: `SERVER_RTTS` for `--server-rtts`."""
+        """Its variable in make: `SERVER_RTTS` for `--server-rtts`."""
         return self.name.partition("/")[0].lstrip("-").replace("-", "_").upper()
 
     def click_parameter(self) -> click.Parameter:
-        """The parameter of a command of click."""
+        """The option as a click parameter."""
         default = self.default() if callable(self.default) else self.default
         choices = self.choices() if callable(self.choices) else self.choices
         kind: Any = click.Choice(list(choices)) if choices else self.type
@@ -104,7 +103,7 @@ class Option:
         if default is not None:
             common["default"] = default
         elif "/" in self.name:
-            common["default"] = None  # neither yes nor no
+            common["default"] = None  # so that it can be neither yes nor no
         own_name = [self.parameter] if self.parameter else []
         if self.is_argument:
             name = own_name or [self.name.lower().replace("-", "_")]
@@ -129,13 +128,13 @@ def _within_project(path: Path) -> str:
 
 
 class _Completed(click.types.StringParamType):
-    """A text that is a name, or a list of names separated by commas, of which the last one is completed."""
+    """A text that is a name, or a list of names separated by commas; the last name is completed."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
 
     def shell_complete(self, context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The `incomplete` text with each name that its end may become."""
+        """All completions of the `incomplete` text: its last name is replaced by each name that it may become."""
         *before, last = incomplete.split(",")
         try:
             names = [name for name in self._names(context) if name.startswith(last) and name not in before]

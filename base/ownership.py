@@ -1,4 +1,4 @@
-"""Files made under sudo are given to the user who called sudo."""
+"""Gives files made under sudo to the user who called sudo."""
 
 import os
 import stat
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def give_to_caller(path: Path, within: Path | None = None) -> None:
-    """Make the user behind sudo the owner of `path` with all that is in it, and of its parents up to `within`.
+    """Make the user who called sudo the owner of `path`, of everything in it, and of its parents up to `within`.
 
-    That is of the folders and files that root made there: what is another user's stays theirs, and so does what has a
-    second name (a hard link), since it may be a file of the system.
+    Only folders and files that root made there change their owner. Files of other users keep theirs, and so do files
+    with a second name (a hard link), which may be system files.
     """
     try:
         user, group = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
@@ -26,7 +26,7 @@ def give_to_caller(path: Path, within: Path | None = None) -> None:
 
 
 def _give(path: Path, user: int, group: int) -> None:
-    # The file that is examined is the file that changes hands, whatever the user puts in its place meanwhile.
+    # Check and change the file through one descriptor, since the user may replace it in the meantime.
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     try:
         status = os.fstat(descriptor)

@@ -9,7 +9,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 
 PROJECT = Path(__file__).resolve().parent.parent
-# Else it is a folder of packages into which pip has installed us: results can be read, and nothing be measured.
+# Otherwise pip has installed the package, which can then read results but not measure.
 IS_CHECKOUT = (PROJECT / "setup" / "setup.sh").exists()
 WORK = PROJECT if IS_CHECKOUT else Path.cwd()
 SITES = WORK / "sites"
@@ -26,13 +26,13 @@ def cache_dir() -> Path:
 
 
 def use_cache() -> None:
-    """Keep set-ups from replacing what is installed until this process ends (`setup/common.sh`).
+    """Prevent set-ups from replacing installed files until this process ends (`setup/common.sh`).
 
-    Raises EyelevelError when one is replacing it now. It does nothing where nothing was set up, or where the file
-    system has no locks.
+    Raises EyelevelError when a set-up is replacing them now. Does nothing if nothing was set up, or if the file system
+    has no locks.
     """
     try:
-        # Never closed, and no child inherits it.
+        # This descriptor is never closed, and no child inherits it.
         descriptor = os.open(cache_dir() / "CACHEDIR.TAG", os.O_RDONLY)
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -52,7 +52,7 @@ def tool(name: str) -> Path:
     `make setup` links what it builds (`mm-*`, `quic_server`) and what npm installs (`node`, `browsertime`) into `bin/`
     of the cache, which is searched before the system's folders.
 
-    Raises EyelevelError when it is not installed; the message says which set-up installs it.
+    Raises EyelevelError when it is not installed; the message names the set-up that installs it.
     """
     system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     path = shutil.which(name, path=f"{cache_dir() / 'bin'}:{system}")
@@ -63,7 +63,7 @@ def tool(name: str) -> Path:
 
 
 def setup_of(program: str) -> str:
-    """The command that installs `program`: some are installed only when they are asked for (`setup/optional/`)."""
+    """The command that installs `program`: some are installed only on request (`setup/optional/`)."""
     for step in sorted((PROJECT / "setup" / "optional").glob("*/*.sh")):
         programs = re.search(r'^programs="(.*)"$', step.read_text(), re.MULTILINE)
         if programs and program in programs[1].split():

@@ -1,4 +1,4 @@
-"""Errors on their way from one process of ours to another."""
+"""Errors that can be sent from one of our processes to another."""
 
 import pickle
 
@@ -6,7 +6,7 @@ from base.errors import EyelevelError
 
 
 def portable(error: Exception) -> Exception:
-    """`error`, or one with its text where it cannot be sent itself."""
+    """`error`, or an error with the same text if it cannot be sent itself."""
     try:
         pickle.loads(pickle.dumps(error))
     except (TypeError, AttributeError, pickle.PickleError):

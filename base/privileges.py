@@ -1,4 +1,5 @@
-"""The rights that a process must have: it makes namespaces and devices of emulated networks, as root or not."""
+"""Checks the rights that a process needs to make namespaces and the devices of emulated networks, as root or as a
+user."""
 
 import errno
 import os
@@ -15,18 +16,21 @@ from base.processes import last_line_of
 
 TUN = Path("/dev/net/tun")
 SYSCTLS = Path("/proc/sys")
-# Each forbids all namespaces of its kind where it is 0; Debian's kernel has the last one in addition.
+# A value of 0 forbids all namespaces of that kind. The last limit exists only in Debian's kernel.
 LIMITS = (
     *(f"user.max_{kind}_namespaces" for kind in ("user", "net", "mnt", "pid", "ipc")),
     "kernel.unprivileged_userns_clone",
 )
-# Ubuntu 24.04 lets users make user namespaces, but gives capabilities in them only to programs with a profile.
+# Ubuntu 24.04 lets users make user namespaces, but grants capabilities in them only to programs with a profile.
 APPARMOR_RESTRICTION = "kernel.apparmor_restrict_unprivileged_userns"
 
 
 def require_namespaces(activity: str) -> None:
-    """Raises EyelevelError when this process may not make the namespaces and the network devices that `activity`
-    ("measuring") needs. The error says what is missing, and how an administrator allows just that."""
+    """Raise EyelevelError when this process may not make the namespaces and network devices that `activity`
+    ("measuring") needs.
+
+    The error says what is missing, and how an administrator allows just that.
+    """
     if missing := _missing_namespaces():
         raise EyelevelError(f"{activity} needs {missing}")
     if missing := missing_tun():
@@ -35,8 +39,11 @@ def require_namespaces(activity: str) -> None:
 
 
 def require_browsing(activity: str) -> None:
-    """The same for an `activity` that runs browsers, too: their sandbox is made of user namespaces, which root's cannot
-    make either where the kernel keeps them from users, since they are not root."""
+    """Raise EyelevelError when this process lacks the rights for an `activity` that also runs browsers.
+
+    Their sandbox is made of user namespaces. If the kernel denies these to ordinary users, root cannot help: browsers
+    do not run as root.
+    """
     require_namespaces(activity)
     if missing := _missing_sandbox():
         raise EyelevelError(f"{activity} needs {missing}")
@@ -44,14 +51,15 @@ def require_browsing(activity: str) -> None:
 
 @cache
 def _missing_namespaces() -> str | None:
-    """The missing prerequisite of namespaces with capabilities in them, made and used to find out; or None."""
+    """The missing prerequisite to make namespaces with capabilities in them, found by making some; None if nothing."""
     fault = _fault([*namespaced("mount", "net", "ipc"), tool("ip"), "link", "set", "lo", "up"])
-    # The kernel keeps namespaces from ordinary users alone, not from processes that have capabilities.
+    # The restrictions apply only to ordinary users, not to processes with capabilities.
     return None if fault is None else missing_namespaces(fault, {} if has_capabilities() else restrictions_of_users())
 
 
 def missing_namespaces(fault: str, restrictions: Mapping[str, str]) -> str:
-    """The missing prerequisite of namespaces, where the trial ended with `fault` and sysctls have these values."""
+    """The missing prerequisite to make namespaces, when the trial ended with `fault` and the sysctls have the values in
+    `restrictions`."""
     if remedy := _missing_of_users("namespaces", fault, restrictions):
         return remedy
     if "/proc" in fault:
@@ -67,7 +75,7 @@ def missing_namespaces(fault: str, restrictions: Mapping[str, str]) -> str:
 
 @cache
 def _missing_sandbox() -> str | None:
-    """The missing prerequisite of the browser's sandbox, whose namespaces are made in a jail to find out; or None."""
+    """The missing prerequisite of the browser's sandbox, found by making its namespaces in a jail; None if nothing."""
     trial: list[str | Path] = [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
     command = [*namespaced("mount", "net", "ipc"), *jailed(Jail(), trial)]
     fault = _fault(command)
@@ -75,10 +83,10 @@ def _missing_sandbox() -> str | None:
 
 
 def missing_sandbox(fault: str, restrictions: Mapping[str, str]) -> str:
-    """The missing prerequisite of the browser's sandbox, where the trial ended with `fault` and sysctls have these
-    values."""
+    """The missing prerequisite of the browser's sandbox, when the trial ended with `fault` and the sysctls have the
+    values in `restrictions`."""
     namespaces = "user namespaces for the browser's sandbox"
-    if "gets no jail" in fault:  # the jailer's words; those of the trial in the jail are unshare's
+    if "gets no jail" in fault:  # an error of the jailer; errors in the jail are from unshare
         return (
             f"file systems of their own for programs, which this system does not let you make ({fault}); in a "
             "container, its seccomp profile has to allow mount, umount2, pivot_root, mount_setattr and seccomp"
@@ -90,19 +98,19 @@ def missing_sandbox(fault: str, restrictions: Mapping[str, str]) -> str:
 
 
 def _fault(command: Sequence[str | Path]) -> str | None:
-    """The last line of a `command` that fails; None when it does not."""
+    """The last line that `command` prints if it fails; None if it does not fail."""
     trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return last_line_of(trial.stderr, f"status {trial.returncode}") if trial.returncode else None
 
 
 def restrictions_of_users(sysctls: Path = SYSCTLS) -> dict[str, str]:
-    """The values of those `sysctls` (a folder as the kernel's) that may keep namespaces from users, by their names."""
+    """The values of those `sysctls` (a folder like the kernel's) that may deny namespaces to users, by name."""
     files = {name: sysctls / name.replace(".", "/") for name in (*LIMITS, APPARMOR_RESTRICTION)}
     return {name: file.read_text().strip() for name, file in files.items() if file.exists()}
 
 
 def _missing_of_users(namespaces: str, fault: str, restrictions: Mapping[str, str]) -> str | None:
-    """Which of the `restrictions` keeps `namespaces` from ordinary users, and how it is changed; None when none."""
+    """The restriction that denies `namespaces` to ordinary users, and how to change it; None if there is none."""
     for name in LIMITS:
         if restrictions.get(name) == "0":
             value = 1 if name.startswith("kernel") else 10000
@@ -117,7 +125,7 @@ def _missing_of_users(namespaces: str, fault: str, restrictions: Mapping[str, st
 
 
 def missing_tun(device: Path = TUN) -> str | None:
-    """The missing prerequisite of devices of emulated networks, which are made by `device`; or None."""
+    """The missing prerequisite to make devices of emulated networks through `device`; None if nothing."""
     try:
         os.close(os.open(device, os.O_RDWR))
     except OSError as error:

@@ -14,35 +14,35 @@ from base.places import PROJECT, tool
 
 GRACE_S = 5.0
 
-# A log may lie where a jailed program can put a link or a pipe in its place: neither followed nor waited for.
+# A jailed program may replace its log by a link or a pipe: do not follow the link, do not wait for the pipe.
 LOG_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK
-# The length of the part of a log that is read for its last line.
+# How many bytes at the end of a log are searched for its last line.
 LOG_TAIL_BYTES = 1 << 16
 
 
 def pinned(cores: Collection[int]) -> list[str | Path]:
-    """The beginning of a command line that runs on `cores` alone; empty when there are none."""
+    """The start of a command line that runs on `cores` only; empty when there are none."""
     return [tool("taskset"), "--cpu-list", ",".join(str(core) for core in sorted(cores))] if cores else []
 
 
 def python_process(module: str, *arguments: str) -> tuple[list[str | Path], dict[str, str]]:
-    """The command line and the environment of a process of ours that runs `module`, and that the kernel ends when the
-    thread that starts it has ended."""
+    """The command line and environment of a Python process that runs `module`, and that the kernel ends with the thread
+    that starts it."""
     paths = [str(PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     return [tool("setpriv"), "--pdeathsig", "KILL", sys.executable, "-m", module, *arguments], environment
 
 
 def interruptible(command: Sequence[str | Path]) -> list[str | Path]:
-    """`command` with SIGINT at its default, which a process inherits.
+    """`command` with the default action for SIGINT, which processes inherit.
 
-    A shell lets the jobs that a script starts in the background ignore SIGINT, and all that these start.
+    Jobs that a script starts in the background ignore SIGINT, and so do all processes that they start.
     """
     return [tool("env"), "--default-signal=INT", *command]
 
 
 def run_program(command: Sequence[str | Path], fault: str, text: str | None = None) -> None:
-    """Run `command` to its end, with `text` as its input. Raises EyelevelError of `fault` if it fails."""
+    """Run `command` to its end, with `text` as its input. Raises EyelevelError with `fault` if it fails."""
     completed = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if completed.returncode:
         raise EyelevelError(f"{fault}: {completed.stderr.strip()}")
@@ -54,7 +54,7 @@ def last_line_of(output: str, otherwise: str = "it printed nothing") -> str:
 
 
 class Daemon:
-    """A running server process and the file that its output goes to."""
+    """A running server process and the file that contains its output."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
         self.name = name
@@ -62,15 +62,16 @@ class Daemon:
         self.log = log
 
     def failure(self) -> EyelevelError:
-        """The error that says that it did not start, or ended early, with the last line of its log."""
+        """The error to raise when it did not start or ended early, with the last line of its log."""
         status = self.process.poll()
         how = "does not answer" if status is None else f"ended with status {status}"
         return EyelevelError(f"{self.name} {how}: {last_line_of(_log_text(self.log), 'its log is empty')}")
 
     def first_line(self) -> str:
-        """The first line that it prints to the pipe that is its standard output, once it does; called again, the next.
+        """The first line that the process prints to its standard output, which must be a pipe; the next line when
+        called again.
 
-        Raises EyelevelError when it ends without that.
+        Raises EyelevelError when the process ends without printing one.
         """
         assert self.process.stdout
         if not (line := self.process.stdout.readline()):
@@ -80,7 +81,7 @@ class Daemon:
 
 
 def _log_text(log: Path) -> str:
-    """The end of a log; why it cannot be read, if it cannot."""
+    """The end of a log, or the reason why it cannot be read."""
     try:
         descriptor = os.open(log, LOG_FLAGS | os.O_RDONLY)
     except OSError as error:
@@ -95,7 +96,7 @@ def _log_text(log: Path) -> str:
 
 @contextmanager
 def pidfd(process: "subprocess.Popen[bytes] | subprocess.Popen[str]") -> Iterator[int]:
-    """A descriptor that can be read when `process` has ended."""
+    """A descriptor that becomes readable when `process` has ended."""
     descriptor = os.pidfd_open(process.pid)
     try:
         yield descriptor
@@ -104,7 +105,7 @@ def pidfd(process: "subprocess.Popen[bytes] | subprocess.Popen[str]") -> Iterato
 
 
 def first_readable(*descriptors: int, timeout_s: float | None = None) -> int | None:
-    """The first of `descriptors`, in the order given, that has something to read or has ended; None if none has."""
+    """The first of `descriptors`, in this order, that is readable or at its end; None if none is within `timeout_s`."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)
@@ -122,9 +123,9 @@ def running(
     pass_fds: Sequence[int] = (),
     stdout: int | None = None,
 ) -> Iterator[Daemon]:
-    """Run `command` while the block runs; its output is appended to `log` unless `stdout` says otherwise.
+    """Run `command` for the duration of the block; its output is appended to `log` unless `stdout` says otherwise.
 
-    Raises EyelevelError when the process has ended before the block does.
+    Raises EyelevelError when the process ends before the block does.
     """
     with os.fdopen(os.open(log, LOG_FLAGS | os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666), "ab") as output:
         process = subprocess.Popen(
@@ -134,7 +135,7 @@ def running(
             stderr=output,
             env=environment,
             pass_fds=pass_fds,
-            start_new_session=True,  # a terminal's Ctrl-C is not for it
+            start_new_session=True,  # so that Ctrl-C on the terminal does not reach it
         )
     daemon = Daemon(name, process, log)
     with stopped_at_the_end(process):
@@ -145,7 +146,7 @@ def running(
 
 @contextmanager
 def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Stop `process` when the block ends, in order if it can."""
+    """Stop `process` when the block ends, gracefully if possible."""
     try:
         yield process
     finally:

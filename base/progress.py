@@ -1,4 +1,4 @@
-"""Steps that take long, one after another: a person sees which one it is, and how much time is left."""
+"""Shows the progress of long steps, one after another: the current step, and the time left."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -12,12 +12,12 @@ T = TypeVar("T")
 def each_shown(
     steps: Sequence[T], description: Callable[[T], str], expected_s: Callable[[T], float], console: Console
 ) -> Iterator[T]:
-    """Each of `steps`, shown on `console` while it is being made; a line for each where that is no terminal.
+    """Yield each of `steps`, and show it on `console` while it runs; if that is not a terminal, print one line each.
 
-    `expected_s` is how long a step takes; only its relation to other steps matters.
+    `expected_s` returns how long a step takes; only the ratios between steps matter.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("time left"), TimeRemainingColumn())
-    # Steps are seldom: the time left comes from all that are over.
+    # There are few steps, so estimate the time left from all that are over.
     with Progress(*columns, console=console, transient=True, speed_estimate_period=3600) as progress:
         task = progress.add_task("", total=sum(map(expected_s, steps)))
         for number, step in enumerate(steps, start=1):

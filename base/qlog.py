@@ -1,22 +1,22 @@
-"""The log of what a connection's congestion control does: a qlog (version 0.3, which qvis opens) a connection.
+"""Logs of congestion control: one qlog (version 0.3, which qvis opens) for each connection.
 
-quic_server writes it (`servers/quic/connection_log.h`); for TCP it is made of the kernel's accounts
-(`studies.states.socket_series`). Both have the events
+quic_server writes it (`servers/quic/connection_log.h`); for TCP it is made from the kernel's socket statistics
+(`studies.states.socket_series`). Both have these events:
 
     recovery:parameters_set            congestion_control, initial_congestion_window (TCP's as first seen)
     recovery:metrics_updated           what has changed: congestion_window, bytes_in_flight, ssthresh, bytes_delivered
                                        (bytes), min_rtt, smoothed_rtt (ms), pacing_rate, bandwidth_estimate (bit/s),
                                        packets_lost (from the start)
-    recovery:congestion_state_updated  new, and old but for the first
+    recovery:congestion_state_updated  new, and old except in the first
 
-and QUIC's also those of its packets, latest_rtt and pto_count, of its parameters emulated_connections (of Cubic: as how
-many it behaves) and scheduler, as the server holds them, and
+QUIC's also have events of packets; the metrics latest_rtt and pto_count; the parameters emulated_connections (as how
+many connections Cubic behaves) and scheduler, as set in the server; and the event
 
-    http:priority_updated              stream_id, new (what the browser asks for, as RFC 9218 writes it), in_force (by
-                                       what the server schedules)
+    http:priority_updated              stream_id, new (the browser's request, as RFC 9218 writes it), in_force (the
+                                       priority by which the server schedules)
 
-TCP's have also delivery_rate (bit/s).
-Form: JSON text sequences (RFC 7464), of which the first record describes the connection, each other an event.
+TCP's also have the metric delivery_rate (bit/s).
+The format is JSON text sequences (RFC 7464): the first record describes the connection, each further one is an event.
 """
 
 import itertools
@@ -53,7 +53,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Qlog:
-    """A connection: its title, when it began (s since 1970), and what happened."""
+    """A connection: its title, when it began (s since 1970), and its events."""
 
     title: str
     began_s: float
@@ -70,7 +70,7 @@ class Qlog:
 
 
 def read_qlog(path: Path) -> Qlog:
-    """The qlog at `path`. Raises EyelevelError when it is none, was cut short, or its times go back."""
+    """The qlog at `path`. Raises EyelevelError if it is not a qlog, was cut off, or has times that go back."""
     texts = path.read_text(errors="replace").split(RECORD)
     try:
         if texts[0] or not texts[-1].endswith("\n"):
@@ -93,7 +93,7 @@ def read_qlogs(folder: Path) -> list[Qlog]:
 
 
 def write_qlog(path: Path, qlog: Qlog, seen_by: str, protocols: Iterable[str]) -> None:
-    """Write `qlog` to `path`; `seen_by` names the program at the server whose account it is."""
+    """Write `qlog` to `path`; `seen_by` names the program at the server that collected the data."""
     header = {
         "qlog_version": VERSION,
         "qlog_format": FORMAT,

@@ -1,7 +1,8 @@
-"""Documents (JSON, TOML) into typed values and back, by cattrs: one set of rules for settings, specs and records.
+"""Converts documents (JSON, TOML) into typed values and back, by cattrs: the same rules for settings, specs and
+records.
 
-Types are strict: a whole number is no text, and true is no number. A key that the type does not have is an error. So
-is one that is missing, unless the type has a default for it.
+Types are strict: a number is not accepted as text, nor true as a number. An unknown key is an error. A missing key is
+an error unless the type has a default for it.
 """
 
 import json
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 
 def structured(document: Any, kind: type[T], where: str) -> T:
-    """`document` as a `kind`. Raises EyelevelError of one line that begins with `where` and names the key."""
+    """`document` as a `kind`. Raises EyelevelError with one line that begins with `where` and names the key."""
     try:
         return _CONVERTER.structure(document, kind)
     except Exception as error:
@@ -34,7 +35,7 @@ def unstructured(value: Any) -> Any:
 
 
 def from_json(text: str, kind: type[T], where: str) -> T:
-    """The `kind` that `text` holds as JSON. Raises EyelevelError that begins with `where`."""
+    """The `kind` that `text` contains as JSON. Raises EyelevelError that begins with `where`."""
     try:
         document = parse_json(text.encode())
     except ValueError as error:
@@ -43,7 +44,7 @@ def from_json(text: str, kind: type[T], where: str) -> T:
 
 
 def to_json(value: Any) -> str:
-    """`value` as JSON, which `from_json` reads."""
+    """`value` as JSON; `from_json` is the inverse."""
     return json.dumps(unstructured(value))
 
 
@@ -61,7 +62,7 @@ def _fault(error: BaseException, path: list[str]) -> str:
         return f"{_prefix(path)} has an unknown key {min(error.extra_fields)!r}; allowed are {allowed}"
     if isinstance(error, KeyError):
         return f"{_prefix(path[:-1])}: the key {path[-1] if path else str(error)!r} is missing"
-    text = "is no table" if isinstance(error, TypeError | AttributeError) else str(error)  # its keys were looked for
+    text = "is no table" if isinstance(error, TypeError | AttributeError) else str(error)  # the value has no keys
     return f": {'.'.join(path)} {text}" if path else f": {text}"
 
 
@@ -69,8 +70,8 @@ def _prefix(path: list[str]) -> str:
     return f": {'.'.join(path)}" if path else ""
 
 
-# The type of a field → the types that its value may have in a document, and the words for them in errors. A number
-# stays as it was written, 24 or 24.0, so that a document that is read and written again is the same.
+# The type of a field → the types that its value may have in a document, and their name in errors. A number stays as it
+# was written, 24 or 24.0, so that reading and writing a document does not change it.
 _PRIMITIVES: dict[type, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "true or false"),
     int: ((int,), "a whole number"),

@@ -1,4 +1,4 @@
-"""Printing to a terminal, untrusted texts included."""
+"""Printing to a terminal, also of untrusted texts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def terminal() -> Console:
-    """A terminal to which untrusted texts can be printed: markup in them is printed as it is, and control characters
-    are escaped, also in tables."""
+    """A terminal to which untrusted texts can be printed: markup is printed literally, and control characters are
+    escaped, also in tables."""
     from rich.console import Console
 
     class Terminal(Console):
@@ -27,5 +27,5 @@ def terminal() -> Console:
 
 
 def print_line(console: Console, text: str) -> None:
-    """Print `text` as it is: brackets in it are no markup, and the terminal wraps long lines."""
+    """Print `text` literally: brackets are not markup, and the terminal wraps long lines."""
     console.print(text, markup=False, soft_wrap=True)

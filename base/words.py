@@ -1,10 +1,10 @@
-"""Durations, times and sizes as a person says them."""
+"""Durations, times and sizes in readable words."""
 
 from datetime import datetime, timedelta
 
 
 def in_words(seconds: float) -> str:
-    """A duration as a person says it: `40 s`, `12 min`, `3 h 05 min`, `2 d 4 h`."""
+    """A readable duration: `40 s`, `12 min`, `3 h 05 min`, `2 d 4 h`."""
     minutes = round(seconds / 60)
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -16,12 +16,12 @@ def in_words(seconds: float) -> str:
 
 
 def clock_in(seconds: float) -> str:
-    """The time on this machine's clock after this many seconds: `at 17:05`, of another day `on Tue 24 Nov at 04:10`."""
+    """The time on this machine's clock after this many seconds: `at 17:05`, on another day `on Tue 24 Nov at 04:10`."""
     now = datetime.now().astimezone()
     then = now + timedelta(seconds=seconds)
     return then.strftime("at %H:%M" if then.date() == now.date() else "on %a %d %b at %H:%M")
 
 
 def in_bytes(count: float) -> str:
-    """A number of bytes as a person says it: `12 MB`, `3.4 GB`."""
+    """A readable number of bytes: `12 MB`, `3.4 GB`."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -4,9 +4,10 @@ import psutil
 
 
 def pss_bytes(process: psutil.Process) -> int:
-    """Its proportional set size, which counts what processes share once (proc(5)): sums are what they take.
+    """The proportional set size of a process: shared memory is divided among its users (proc(5)), so sums are
+    meaningful.
 
-    Nothing, when it has ended.
+    It is 0 when the process has ended.
     """
     try:
         return int(process.memory_full_info().pss)

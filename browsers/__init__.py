@@ -1,4 +1,4 @@
 """The browsers that load pages, and Browsertime, which drives them.
 
-A browser is a module directly in here that names it as its `BROWSER` (`browsers.contract`); there is no other list.
+A browser is a module in this folder with an attribute `BROWSER` (`browsers.contract`); there is no other list.
 """

@@ -24,18 +24,19 @@ from browsers.contract import HOME, Browser, Page, Request, StreamRequest, Trans
 from browsers.window import MOBILE
 from tuning.protocols import HTTPS_RECORD, VISIT_BEFORE, Protocol
 
-# For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
-# after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
+# How long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up after 4
+# s without a packet. A lossy network reaches these 4 s, and loads would fail over QUIC alone.
 CONNECT_S = 240
-# The feature by which Chromium begins a second connection beside one that it has waited for.
+# The feature by which Chromium opens a second connection when the first takes long.
 BACKUP = "PermitTcpSocketPoolConnectBackupJobs"
-# The feature by which it asks for HTTPS records of names, too.
+# The feature by which Chromium also queries HTTPS records of names.
 HTTPS_RECORDS = "UseDnsHttpsSvcb"
 NETLOG = "netlog.json"
-# The demo sites leave some MB, and a page that asks without end 14 MB a second, over QUIC a third more for a request.
-# Beyond it Chromium drops what it logged first, and the load does not count, whatever it is over.
+# The limit of a netlog. Demo sites need some MB; a page that never stops sending requests needs 14 MB a second, and a
+# third more for each request over QUIC. Beyond the limit, Chromium drops the beginning of the log, and the load does
+# not count, over any protocol.
 NETLOG_MB = 200
-# Chromium's names for its processes that have a part of their own (content/public/common/content_switches.cc).
+# Chromium's names for its processes (content/public/common/content_switches.cc) → the part that each plays.
 PROCESS_PARTS = {
     "renderer": "renderer",
     "network.mojom.NetworkService": "network",
@@ -43,7 +44,7 @@ PROCESS_PARTS = {
 }
 FILES = Path(__file__).with_name("chromium")
 PROFILE = "profile"
-# A port of no server: reserved (RFC 6335).
+# A reserved port (RFC 6335), which no server uses.
 UNUSED_PORT = 1
 
 
@@ -70,7 +71,7 @@ class Chromium(Browser):
         without = [*DISABLED_FEATURES, *([BACKUP] if protocol.backup_connections is False else [])]
         if protocol.discovery == HTTPS_RECORD:
             without.remove(HTTPS_RECORDS)
-        # A browser that can use TCP instead gives QUIC up as early as on the web.
+        # If the browser may fall back to TCP, it gives up QUIC as early as on the web.
         limit_s = None if other else CONNECT_S
         switches = _switches(rules, results, without, limit_s, allows_0rtt=not protocol.needs_hello_retry)
         if other:
@@ -86,10 +87,10 @@ class Chromium(Browser):
         return None
 
     def live_options(self, page: Page, addresses: Mapping[str, str], results: Path) -> dict[str, Any]:
-        # The first rule that fits holds, also for what is an address already (net/base/host_mapping_rules.cc).
+        # The first matching rule applies, also to a host that is already an address (net/base/host_mapping_rules.cc).
         rules = [f"MAP {host} {_bracketed(address)}" for host, address in addresses.items()]
         switches = _switches([*rules, "MAP * ~NOTFOUND"], results)
-        # WebRTC sends UDP without consulting these rules.
+        # WebRTC sends UDP regardless of these rules.
         return _options(page, results, [*switches, "enable-quic", WITHOUT_WEBRTC])
 
     def trust(self, certificate: Path, results: Path) -> None:
@@ -117,13 +118,14 @@ class Chromium(Browser):
         return read_handshakes(folder / self.network_log)
 
     def was_sent(self, entry: Mapping[str, Any]) -> bool:
-        # No server has answered a redirect within the browser (HSTS, Critical-CH), or what a service worker made.
+        # Chromium answers some requests itself, without a server: redirects (HSTS, Critical-CH), and responses of a
+        # service worker.
         return bool(entry.get("serverIPAddress"))
 
     def part(self, command: str) -> str | None:
         if Path(command.partition(" ")[0]).name != BINARY.name:
             return None
-        # A process without a part of its own (storage, sound) hardly runs. A renderer is a zygote at first.
+        # Other processes (storage, sound) hardly run, and count as the browser's. A renderer starts as a zygote.
         kinds = re.findall(r"--(?:utility-sub-)?type=(\S+)", command)
         return next((part for kind, part in PROCESS_PARTS.items() if kind in kinds), "browser")
 
@@ -137,10 +139,11 @@ BROWSER = Chromium()
 
 
 def _mobile_emulation(page: Page) -> dict[str, Any]:
-    """Browsertime wants the measures at the top, ChromeDriver takes them from `deviceMetrics`."""
+    """The settings of a phone in Browsertime's form: it wants the dimensions at the top, ChromeDriver in
+    `deviceMetrics`."""
     window = page.window
     measures = {"width": window.width, "height": window.height, "pixelRatio": window.pixel_ratio}
-    # Chromium says itself what it is, unless given.
+    # By default, Chromium chooses its user agent itself.
     user_agent = {"userAgent": page.user_agent} if page.user_agent else {}
     return {**measures, **phone(window), **user_agent}
 
@@ -167,14 +170,14 @@ def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) 
     return [
         "enable-quic",
         "quic-version=h3",
-        # Also what makes Chromium accept the testbed's certificate authority for QUIC.
+        # This also makes Chromium accept the testbed's certificate authority for QUIC.
         "origin-to-force-quic-on=*",
         *([f"quic-connection-options={','.join(connection_options)}"] if connection_options else []),
     ]
 
 
 def _alternative_switches(page: Page, other: Protocol) -> list[str]:
-    """The switches by which Chromium may use QUIC with the servers of a page, and decides itself when it does."""
+    """The switches that allow Chromium to use QUIC with the servers of a page; Chromium decides when it does."""
     return [
         "enable-quic",
         "quic-version=h3",
@@ -186,9 +189,9 @@ def _alternative_switches(page: Page, other: Protocol) -> list[str]:
 
 
 def _unfinished(results: Path) -> list[Path]:
-    """The parts of a netlog that a browser has not put together before its end, in their order.
+    """The parts of a netlog that a killed browser has not yet joined, in their order.
 
-    It begins with the constants, and has as many files of events as it needs, which it uses in turns.
+    The log begins with the constants, and has as many files of events as it needs, which it uses in turns.
     """
     folder = f"{NETLOG}.inprogress"
     constants = file_in(results, f"{folder}/constants.json")
@@ -207,11 +210,13 @@ def _switches(
     *,
     allows_0rtt: bool = True,
 ) -> list[str]:
-    """Chromium's switches beyond those that Browsertime gives it; `without` are features that it must not have. QUIC's
-    handshake may take `handshake_limit_s`, or as long as Chromium lets it by itself (None)."""
+    """Chromium's switches beyond those of Browsertime; `without` lists the features to disable.
+
+    QUIC's handshake may take `handshake_limit_s`, or as long as Chromium allows by itself (None).
+    """
     limits = ("max_time_before_crypto_handshake_seconds", "max_idle_time_before_crypto_handshake_seconds")
     quic = [f"{limit}/{handshake_limit_s}" for limit in limits if handshake_limit_s is not None]
-    # Where a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang in it for 45 s.
+    # If a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang for 45 s.
     quic.append(f"disable_tls_zero_rtt/{'false' if allows_0rtt else 'true'}")
     return [
         *COMMON_SWITCHES,
@@ -220,9 +225,9 @@ def _switches(
         f"net-log-max-size-mb={NETLOG_MB}",
         f"host-resolver-rules={','.join(resolver_rules)}",
         "no-proxy-server",
-        # Given for every protocol, though it is QUIC's alone.
+        # These switches concern only QUIC, but are the same for every protocol.
         "force-fieldtrials=QUIC/Enabled",
         f"force-fieldtrial-params=QUIC.Enabled:{'/'.join(quic)}",
-        # Browsertime adds its list to this one.
+        # Browsertime appends its own list to this one.
         f"disable-features={','.join(without)}",
     ]

@@ -19,19 +19,19 @@ FILES = Path(__file__).with_name("firefox")
 REQUESTS = "requests.jsonl"
 # The folder from which the driver makes the profile of the load.
 PROFILE = "profile"
-# A window without tabs, address bar and notes has the page's size, and without the panel that says what is waited for a
-# film of it shows nothing else.
+# Without tabs, address bar and notes the window has the page's size. Without the status panel, which shows what the
+# browser waits for, a film of it shows nothing else.
 STYLE = """\
 #navigator-toolbox, #navigator-toolbox * { visibility: collapse !important; }
 #statuspanel, .notificationbox-stack { display: none !important; }
 """
-# For how long it tries to connect, as Chromium does here (`browsers.chromium_browser`).
+# How long it tries to connect; the same as for Chromium (`browsers.chromium_browser`).
 CONNECT_S = 240
 HTTPS_PORT = "443"
-# The purposes of its processes, by the last word of their command lines. The network is the first process's.
+# The parts of its processes, by the last word of their command lines. Networking happens in the first process.
 PROCESS_PARTS = {"tab": "renderer", "gpu": "gpu", "socket": "network"}
 
-# Beside those by which Browsertime keeps Firefox from asking for what no page asks for.
+# In addition to the preferences by which Browsertime keeps Firefox from sending requests of its own.
 PREFERENCES: dict[str, str | int | bool] = {
     "toolkit.legacyUserProfileCustomizations.stylesheets": True,
     "network.trr.mode": 5,
@@ -43,10 +43,10 @@ PREFERENCES: dict[str, str | int | bool] = {
     "security.OCSP.enabled": 0,
     "security.remote_settings.crlite_filters.enabled": False,
     "security.remote_settings.intermediates.enabled": False,
-    # Browsertime's own, which tests of Firefox have, would take protection away.
+    # Browsertime's default, taken from Firefox's tests, would disable protection.
     "security.turn_off_all_security_so_that_viruses_can_take_over_this_computer": False,
 }
-# Over QUIC alone. With any of these as it is by default Firefox tries TCP as well, or gives QUIC up for all.
+# Only over QUIC. With the default value of any of these, Firefox tries TCP as well, or gives up QUIC entirely.
 QUIC_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.http3.enable": True,
     "network.http.http3.force-use-alt-svc-mapping-for-testing": True,
@@ -56,13 +56,13 @@ QUIC_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.connection-retry-timeout": 0,
     "network.http.speculative-parallel-limit": 0,
 }
-# Through a proxy of CONNECT-UDP, too. As they are by default Firefox gives an HTTP/3 connection in a tunnel up after a
-# while and asks for TCP, and opens as many tunnels to a server as it has requests before the first one stands.
+# For loads through a proxy of CONNECT-UDP. By default, Firefox gives up an HTTP/3 connection in a tunnel after a while
+# and tries TCP, and opens a tunnel for each request to a server until the first one is established.
 TUNNEL_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.http3.inner_fallback_delay": 0,
     "network.http.max-persistent-connections-per-server": 1,
 }
-# Else a release asks Mozilla's servers whatever its preferences say.
+# Without this, a release build contacts Mozilla's servers whatever its preferences say.
 ENVIRONMENT = ("MOZ_REMOTE_SETTINGS_DEVTOOLS=1",)
 
 
@@ -72,7 +72,8 @@ class Firefox(Browser):
     name = "firefox"
     programs: ClassVar = {PROGRAM: "--version", "geckodriver": "--version"}
     network_log = "netlog-firefox.jsonl.gz"
-    # The module that is loaded last comes first: the log has nothing of what Firefox asks its proxy before the page.
+    # The module that is loaded last comes first, so that the log does not contain Firefox's requests to its proxy
+    # before the page.
     changes = (FILES / "network_log.mjs", FILES / "requests_under_way.mjs", FILES / "use_proxy.mjs")
     reads = (FILES,)
     sends_connection_options = False
@@ -152,7 +153,7 @@ class Firefox(Browser):
         return None
 
     def was_sent(self, entry: Mapping[str, Any]) -> bool:
-        # A picture that it has in memory is an entry of HTTP/1.1 that took no time.
+        # An image from memory appears as an entry of HTTP/1.1 that took no time.
         return any(time > 0 for time in entry["timings"].values())
 
 

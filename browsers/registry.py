@@ -19,7 +19,7 @@ def all_browsers() -> Mapping[str, Browser]:
 
 
 def browser_named(name: str) -> Browser:
-    """The browser of this name, whatever the device. Raises EyelevelError when there is none."""
+    """The browser called `name`, which may include a device. Raises EyelevelError when there is none."""
     known = all_browsers()
     name, _ = browser_and_device(name)
     if name not in known:
@@ -28,6 +28,6 @@ def browser_named(name: str) -> Browser:
 
 
 def browser_of(folder: Path) -> Browser:
-    """The browser that made the load in `folder`, by the log that it left; the default when it left none."""
+    """The browser that made the load in `folder`, recognised by its log; the default browser if there is no log."""
     made_by = [browser for browser in all_browsers().values() if (folder / browser.network_log).exists()]
     return made_by[0] if made_by else browser_named(DEFAULT_BROWSER)

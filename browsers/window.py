@@ -1,4 +1,4 @@
-"""The windows that pages are shown in. Standard library only: the recording proxy's Python loads this too."""
+"""The windows in which pages are shown. Standard library only: the recording proxy's Python loads this too."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,11 @@ SCREEN_MARGIN_PIXELS = 16
 
 @dataclass(frozen=True)
 class Window:
-    """The part of the page one can see, in CSS pixels, whether the page believes to be on a phone, how many pixels of
-    the phone each of these believes to have in a row, and which model the phone is."""
+    """The visible part of a page, in CSS pixels.
+
+    It also has whether the page believes to be on a phone, how many device pixels the phone has for each CSS pixel, and
+    the phone's model.
+    """
 
     width: int
     height: int
@@ -19,18 +22,18 @@ class Window:
 
     @property
     def screen(self) -> str:
-        """The X screen it is shown on, as Xvfb wants it.
+        """The X screen for the window, in Xvfb's format.
 
-        Twice as wide as the window in its left half, since the pointer starts in the middle of the screen:
-        over the page it would hover over a link, which changes the picture and may fetch something.
+        The screen is twice as wide as the window, which fills its left half: the pointer starts in the middle of the
+        screen. Over the page, it would hover over a link, which changes the picture and may send requests.
         """
         return f"{2 * (self.width + SCREEN_MARGIN_PIXELS)}x{self.height + SCREEN_MARGIN_PIXELS}x24"
 
 
 # A common desktop window, and Browsertime's default.
 DESKTOP = Window(1366, 768, mobile=False)
-# The window of Mahimahi's recordings with a mobile user agent: a Pixel 2's in CSS pixels, but one device pixel for each
-# (they hold none of the images meant for finer screens).
+# The window of Mahimahi's recordings with a mobile user agent: a Pixel 2's in CSS pixels, but with one device pixel for
+# each (the recordings contain no images for finer screens).
 MOBILE = Window(412, 732, mobile=True)
 
 
@@ -40,7 +43,8 @@ def is_mobile(user_agent: str | None) -> bool:
 
 
 def recorded_window(user_agent: str | None, viewport: tuple[int, int] | None) -> Window:
-    """The window that a page was recorded in, as far as is known; its sizes are even, as a film's encoder wants."""
+    """The window in which a page was recorded, as far as known; its dimensions are even, as a film's encoder
+    requires."""
     usual = MOBILE if is_mobile(user_agent) else DESKTOP
     width, height = viewport or (usual.width, usual.height)
     return Window(width + width % 2, height + height % 2, usual.mobile)

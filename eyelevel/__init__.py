@@ -1,4 +1,4 @@
-"""The program `eyelevel`: its commands, above the libraries, which have none.
+"""The program `eyelevel`: its commands. They use the libraries, and no library uses them.
 
 For a notebook: `from eyelevel import read_campaign`.
 """
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def read_campaign(folder: Path | str) -> pd.DataFrame:
     """The attempts of the campaign or package in `folder`, one row each, in the order in which they were made.
 
-    Columns, types and units are those of docs/runs-csv.md; times are in ms, from the start of the navigation. A row
-    whose `valid` is False does not count, for the `reason` that it names. A metric is missing (NaN) where it was not
-    measured. `attrs["campaign"]` is the content of `campaign.json`: settings, versions, sites. Raises EyelevelError
-    when `folder` is no campaign, or is broken.
+    Columns, types and units are those of docs/runs-csv.md; times are in ms from the start of the navigation. If a row's
+    `valid` is False, the attempt does not count, and `reason` says why. A metric that was not measured is missing
+    (NaN). `attrs["campaign"]` is the content of `campaign.json`: settings, versions, sites. Raises EyelevelError when
+    `folder` is not a campaign or is broken.
     """
     from analysis.runs import read_runs, typed
     from dataset.table import require_document

@@ -9,12 +9,14 @@ from base.errors import EyelevelError
 from base.places import RESULTS
 from dataset.table import DOCUMENT
 
-# How alike two names are of which one may be the other, mistyped (difflib): lte-qiuc and lte-quic, not lte and dsl.
+# How similar (difflib) two names must be before one counts as a mistyping of the other: lte-qiuc and lte-quic are, lte
+# and dsl are not.
 ALIKE = 0.75
 
 
 def campaign_folder(campaign: str, results: Path = RESULTS) -> Path:
-    """The folder that `campaign` names: one of `results`, or any path of one. Raises EyelevelError."""
+    """The folder that `campaign` names: a folder in `results` by its name, or any folder by its path. Raises
+    EyelevelError."""
     for folder in (results / campaign, Path(campaign)):
         if folder.is_dir():
             return folder
@@ -26,11 +28,12 @@ def campaign_folder(campaign: str, results: Path = RESULTS) -> Path:
 
 
 def similar_campaign(folder: Path) -> str:
-    """The name of the campaign beside `folder` that is most like its own, so that it may be mistyped; "" if none is."""
+    """The name of the campaign next to `folder` that most resembles the name of `folder`, in case it was mistyped; ""
+    if none does."""
     others = [file.parent.name for file in folder.parent.glob(f"*/{DOCUMENT}") if file.parent != folder]
     return next(iter(get_close_matches(folder.name, others, n=1, cutoff=ALIKE)), "")
 
 
 def begin(text: str) -> None:
-    """Say on the standard error what a command is about to do, before it loads libraries that take a second."""
+    """Announce on standard error what a command is about to do, before it loads libraries, which takes a second."""
     click.echo(text, err=True)

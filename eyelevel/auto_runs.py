@@ -1,4 +1,4 @@
-"""The announcement of a campaign of `RUNS=auto`."""
+"""The announcement of a campaign with `RUNS=auto`."""
 
 from itertools import product
 
@@ -12,8 +12,10 @@ from measure.host.machine import machine
 
 
 def announcement(campaign: Campaign) -> list[str]:
-    """The lines that are printed before `campaign`, one of `RUNS=auto`. Raises EyelevelError when its declaration is
-    broken."""
+    """The lines to print before `campaign`, which has `RUNS=auto`.
+
+    Raises EyelevelError when the declaration of the campaign is broken.
+    """
     hypotheses = parse(campaign.hypotheses, campaign.folder / HYPOTHESES)
     hypotheses = hypotheses.restricted_to(tuple(campaign.protocols), time_names())
     if not hypotheses.family:

@@ -1,4 +1,4 @@
-"""Completing a site before it is measured, as the commands do that take a page from its recording to a result."""
+"""Completes sites before they are measured, for commands that take a page from its recording to a result."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from record.site import Site
 from tuning import networks, protocols
 from tuning.settings import choose_one
 
-# The time of a load on two cores besides the page's own time and the wait until it is quiet (s), and the time of all
-# loads of a site, for a page that takes 5 s.
+# The time of a load on two cores besides the page's own time and the quiet time (s); and the time of all loads of a
+# site whose page takes 5 s.
 LOAD_S = 4.0
 COMPLETING_S = 2 * CLOSE_LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
 
@@ -24,10 +24,10 @@ COMPLETING_S = 2 * CLOSE_LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
 def complete_now(
     site: Site, origin_ca: Path | None = None, *, allow_private: bool = False, fetch: bool = True
 ) -> Completeness:
-    """Complete `site` as `eyelevel close` does without options: what is missing is fetched if we recorded it, and if it
-    may be added to the site (`fetch`).
+    """Complete `site` as `eyelevel close` does without options.
 
-    Raises EyelevelError.
+    Missing exchanges are fetched if the site is our own recording and if they may be added to it (`fetch`). Raises
+    EyelevelError.
     """
     network, over = (
         choose_one("network", CLOSE_NETWORK, networks.load()),

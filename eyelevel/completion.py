@@ -1,6 +1,6 @@
 """Names of networks, protocols, sites and campaigns, which a shell completes (`base.options`).
 
-A completion only looks: it generates no demo site, and says nothing of a file that cannot be read.
+Completion has no side effects: it generates no demo site, and reports no unreadable file.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ ALL = "all"
 
 
 def network_names(_: click.Context) -> Iterable[str]:
-    """All networks and groups of some."""
+    """All networks, and the names of groups of networks."""
     return _with_groups(networks.load())
 
 
 def protocol_names(_: click.Context) -> Iterable[str]:
-    """All protocols and groups of some."""
+    """All protocols, and the names of groups of protocols."""
     return _with_groups(protocols.load())
 
 
@@ -40,7 +40,7 @@ def browser_names(_: click.Context) -> Iterable[str]:
 
 
 def site_names(_: click.Context) -> Iterable[str]:
-    """All sites that are there or are generated when they are first needed."""
+    """All sites that exist, or that are generated when they are first needed."""
     return [*available_names(), ALL]
 
 

@@ -1,8 +1,8 @@
-"""The user's consent to a long campaign: one that would take more than a day, and whose sites, networks or protocols
-the user did not name, begins only when the user says so.
+"""The user's consent to a long campaign.
 
-A mistyped `CAMPAIGN=` would begin a new campaign of all sites over all networks and protocols. `eyelevel.measuring`
-asks for this consent in all commands that measure, those of studies included.
+A campaign that takes more than a day, and whose sites, networks or protocols the user did not name, begins only if the
+user agrees. A mistyped `CAMPAIGN=` would otherwise begin a new campaign of all sites over all networks and protocols.
+`eyelevel.measuring` asks for this consent in all commands that measure, those of studies included.
 """
 
 import sys
@@ -23,7 +23,7 @@ DAY_S = 86_400
 
 
 def answer_to(question: str, console: Console) -> str:
-    """The key that is pressed after `question`. Raises EyelevelError when there is nobody to ask."""
+    """Show `question`, and return the key that the user presses. Raises EyelevelError if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise EyelevelError(f"{question}; to begin it all the same: YES=1 (--yes)")
     console.print(
@@ -40,11 +40,10 @@ def require_consent(
     console: Console,
     ask: Callable[[str, Console], str] = answer_to,
 ) -> None:
-    """Ask whether `campaign` shall begin, if it would take more than a day and neither its variables nor `options` say
-    that it shall (`MeasuringOptions.unnamed`).
+    """Ask whether to begin `campaign`, if it takes more than a day and the user did not agree otherwise.
 
-    `ask` returns the key that answers a question. Raises EyelevelError when the answer is no, or when there is nobody
-    to ask.
+    The user agrees by naming all variables of the campaign or by the `options` (`MeasuringOptions.unnamed`). `ask`
+    returns the key that answers a question. Raises EyelevelError when the answer is no, or when nobody can be asked.
     """
     if not options.unnamed or options.agreed or options.budget_s is not None:
         return
@@ -61,7 +60,7 @@ def require_consent(
 
 
 def expected_of(campaign: Campaign) -> Forecast:
-    """The forecast for all runs of `campaign`, one at a time, when none has been made."""
+    """The forecast for all runs of `campaign`, made one at a time, before the first run."""
     runs = (run for block in campaign.plan() for run in block)
     return forecast(runs, (), campaign.folder, campaign.run_model())
 

@@ -1,42 +1,42 @@
-"""The defaults of workflows unless the command line says otherwise, for their commands and for the workflows."""
+"""Default values that both commands and workflows use."""
 
 from pathlib import Path
 
 from base.places import PROJECT
 
-# The networks and the time of 'eyelevel answer'.
+# The networks and the time budget of 'eyelevel answer'.
 ANSWER_NETWORKS = "lte,fibre"
 ANSWER_BUDGET = "60m"
 
-# How often, and over which protocols and network, 'eyelevel close' loads a site.
+# How often, over which protocols and on which network 'eyelevel close' loads a site.
 CLOSE_LOADS = 3
 CLOSE_PROTOCOLS = "tcp,quic"
 CLOSE_NETWORK = "dsl"
 
-# The declaration that 'eyelevel reference' measures, and the variable that says where its recordings are.
+# The declaration that 'eyelevel reference' measures, and the variable that names the folder of its recordings.
 DECLARATION = PROJECT / "data" / "reference.toml"
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"
 
-# How many runs 'eyelevel campaign' makes of each setting, as in the paper; with auto, at most this many.
+# How many runs 'eyelevel campaign' makes of each setting, as in the paper; with auto, the maximum.
 RUNS = MAX_RUNS = 31
 AUTO = "auto"
 
-# How much 'eyelevel probe-network' sends at most (MB).
+# The most that 'eyelevel probe-network' sends (MB).
 MOST_MB = 100.0
-# Where 'eyelevel user-study serve' listens.
+# The port on which 'eyelevel user-study serve' listens.
 USER_STUDY_PORT = 8021
 
 
-# The licence of the numbers of a package, unless another is named.
+# The licence of the numbers in a package, unless the user names another.
 LICENCE = "https://creativecommons.org/licenses/by/4.0/"
 
 
 def profiles() -> Path:
-    """The file to which probed networks are added unless another is named."""
+    """The file to which probed networks are added, unless the user names another."""
     from tuning.networks import FILENAME
 
     return Path("profiles") / FILENAME
 
 
-# The seed of a campaign's order and losses.
+# The seed of a campaign's order of blocks and of its packet losses.
 SEED = 1

@@ -1,7 +1,7 @@
 """The option --lanes: how many runs a machine measures at once.
 
-`eyelevel lanes` measures how many lanes a machine takes, and keeps that in the cache, for each machine and browser.
-`--lanes auto` reads it.
+`eyelevel lanes` measures how many lanes a machine takes, and keeps the number in the cache, for each machine and
+browser. `--lanes auto` reads it.
 """
 
 from pathlib import Path
@@ -28,20 +28,20 @@ Cores = list[tuple[int, ...]]
 
 
 def lanes_by_number(count: int, cores: Cores | None = None) -> Lanes:
-    """`count` lanes of the `cores` (this machine's unless given), as a person wants them. Raises EyelevelError when
-    there are too few."""
+    """`count` lanes of the `cores` (by default this machine's), for a number that the user gave. Raises EyelevelError
+    when there are too few cores."""
     return ONE_LANE if count == 1 else Lanes(count, lanes_of(count, cores))
 
 
 def number_of_lanes(wanted: str) -> int:
-    """The number that `wanted` is. Raises EyelevelError."""
+    """`wanted` as a number. Raises EyelevelError."""
     if not wanted.isdecimal() or not int(wanted):
         raise EyelevelError(f"the number of lanes must be 1 or more, or {AUTO}, not {wanted!r}")
     return int(wanted)
 
 
 def keep_calibration(lanes: Lanes, browser: str) -> None:
-    """Keep `lanes`, as many as this machine takes with `browser`, in place of those that were kept of it."""
+    """Keep `lanes` as the number that this machine takes with `browser`, in place of an earlier one."""
     file = _file(browser)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, to_json(lanes))
@@ -49,8 +49,11 @@ def keep_calibration(lanes: Lanes, browser: str) -> None:
 
 
 def lanes_by_calibration(browser: str = DEFAULT_BROWSER, cores: Cores | None = None) -> Lanes:
-    """As many lanes of the `cores` (this machine's unless given) as they take with `browser`, on whichever device, by
-    the last calibration. Raises EyelevelError when there was none."""
+    """As many lanes of the `cores` (by default this machine's) as the last calibration found for `browser` on any
+    device.
+
+    Raises EyelevelError when there was no calibration.
+    """
     cores = whole_cores() if cores is None else cores
     program, _ = browser_and_device(browser)
     if (file := _file(program)).exists():
@@ -69,9 +72,9 @@ def _file(browser: str) -> Path:
 
 
 def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Cores | None = None) -> Lanes:
-    """The lanes in which `campaign` is measured: those that `options` ask for, or those of its beginning.
+    """The lanes in which `campaign` is measured: those that `options` request, or those that it began with.
 
-    They are of the `cores` (this machine's unless given). Raises EyelevelError when it cannot be measured in them.
+    They consist of the `cores` (by default this machine's). Raises EyelevelError when the campaign cannot use them.
     """
     folder, wanted = campaign.folder, options.lanes
     if (shells := campaign.loading.shells) != DEFAULT_SHELLS and (options.dask or wanted not in (None, "1")):
@@ -84,7 +87,7 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
         )
     begun = read_document(folder)
     document = begun or CampaignDocument()
-    # A calibration after the campaign's beginning may have another result.
+    # A calibration made after the campaign began may have another result.
     if wanted == AUTO and not document.lanes.get(machine_name(), {}).get("calibration"):
         lanes = lanes_by_calibration(campaign.loading.browser, cores)
     else:

@@ -1,7 +1,7 @@
-"""The targets of make that are commands of the program, with make's variables as their options.
+"""The targets of make that are commands of the program, with make's variables as options.
 
-`python -m eyelevel.make TARGET NAME=VALUE...` carries one out. Files that make needs before Python is installed are
-generated from here (`written_for_make`).
+`python -m eyelevel.make TARGET NAME=VALUE...` carries out a target. The files that make needs before Python is
+installed are generated from this module (`written_for_make`).
 """
 
 import re
@@ -25,7 +25,7 @@ from studies.study import Study
 
 HELP = "--help"
 YES, NO = ("yes", "1"), ("no", "0")
-# Variables of make itself: what `make help` says of them, and the targets that take them; * for all.
+# Variables of make itself, which are not options: their text in `make help`, and the targets that take them; * for all.
 ALL = ("*",)
 OWN_VARIABLES = {
     "TUNING": ("A folder with a networks.toml, protocols.toml or devices.toml of yours", ALL),
@@ -37,7 +37,7 @@ OWN_VARIABLES = {
     "BUSY": ("Number of busy processes that run at the same time", ("soak",)),
     "EYELEVEL_CACHE": ("Where setup installs (~/.cache/eyelevel)", ALL),
 }
-# These are for programs, as in the environment.
+# These variables are meant for programs, and are passed on as in the environment.
 OF_ENVIRONMENT = re.compile(r"EYELEVEL_\w+|PYTHON|(http|https|all|no)_proxy|(HTTP|HTTPS|ALL|NO)_PROXY")
 
 MAKEFILE = PROJECT / "Makefile"
@@ -47,8 +47,11 @@ EXAMPLE = re.compile(r"^ *(?:Example: )?(eyelevel .*?)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Target:
-    """A target: its `steps` are commands of the program with options that are given anyway. `follows_failure`: whether
-    a step is carried out if the one before has failed; the first failure is the target's in any case."""
+    """A target, which runs its `steps`: commands of the program with fixed options.
+
+    `follows_failure`: whether a step runs even if the step before it failed. In both cases the target's status is that
+    of the first failure.
+    """
 
     name: str
     help: str
@@ -58,7 +61,7 @@ class Target:
 
     @property
     def command(self) -> str:
-        """The name of its first command, whose options the variables are."""
+        """The name of the first command; the target's variables are its options."""
         words = self.steps[0]
         return " ".join(word for word in words if not word.startswith("-"))
 
@@ -69,19 +72,19 @@ class Target:
 
     @property
     def variables(self) -> dict[str, Option]:
-        """Variable of make → its option. A command line of another program has no variables."""
+        """Variables of make → options. A target that runs another program has no variables."""
         if HELP in self.steps[0]:
             return {}
         return {option.variable: option for option in self.options if option.type is not click.UNPROCESSED}
 
     @property
     def needs(self) -> list[str]:
-        """The variables without which it does nothing."""
+        """The variables that the target requires."""
         return [name for name, option in self.variables.items() if option.is_required]
 
     @property
     def example(self) -> str:
-        """A line of make that carries it out, as the help of its command has it."""
+        """A command line of make that runs the target, taken from the help of its command."""
         command: click.Command | None = program
         context = click.Context(program)
         for word in self.command.split():
@@ -93,7 +96,7 @@ class Target:
         return make_line(self.name, {name: text for name, text in given.items() if name in self.variables})
 
     def read(self, words: Sequence[str]) -> dict[str, str]:
-        """The variables that stand for the `words` of a command line."""
+        """The variables that the `words` of a command line set."""
         by_name = {name: option for option in self.options for name in option.name.split("/")}
         places = [option for option in self.options if option.is_argument]
         given, rest = dict[str, str](), iter(words)
@@ -110,7 +113,7 @@ class Target:
 
 
 def targets() -> dict[str, Target]:
-    """All targets that are commands, by name."""
+    """All targets that run commands of the program, by name."""
     steps: dict[str, tuple[tuple[str, ...], ...]] = {
         "record": (("record",), ("close", "--recorded")),
         "figures": (("report", "--figures-only"),),
@@ -129,15 +132,15 @@ def targets() -> dict[str, Target]:
     return {target.name: target for target in (*plain, *studies)}
 
 
-# These are called within a replay, on a cluster or by who develops.
+# Commands without a target: they are used in a replay, on a cluster or by developers.
 NO_TARGETS = {"edit", "demo", "load", "results", "scheduler", "worker", "simulate"}
 
 
 def command_lines(target: Target, given: Mapping[str, str]) -> list[list[str]]:
-    """The command lines of `target`, where make's variables are `given`. Raises EyelevelError."""
+    """The command lines of `target` for the variables `given` to make. Raises EyelevelError."""
     given = {name: text for name, text in given.items() if text}
     lines = [[*target.steps[0], *_words(target.options, given)]]
-    # A later step has those options that it shares with the first.
+    # A later step receives the options that it shares with the first.
     for step in target.steps[1:]:
         lines.append([*step, *_words([one for one in options_of(step[0]) if one in target.options], given)])
     if target.study:
@@ -147,8 +150,7 @@ def command_lines(target: Target, given: Mapping[str, str]) -> list[list[str]]:
 
 
 def _words(options: Collection[Option], given: Mapping[str, str]) -> Iterator[str]:
-    """The words of a command line that stand for the variables `given`, those of arguments last. Raises
-    EyelevelError."""
+    """The words of a command line for the variables `given`; arguments come last. Raises EyelevelError."""
     for option in sorted(options, key=lambda one: one.is_argument):
         if (text := given.get(option.variable)) is None:
             continue
@@ -166,7 +168,7 @@ def _words(options: Collection[Option], given: Mapping[str, str]) -> Iterator[st
 
 
 def require_known(goals: Collection[str], given: Collection[str]) -> None:
-    """Raises EyelevelError where a variable that was `given` is none of a target among `goals`."""
+    """Raise EyelevelError if a variable was `given` that no target among `goals` takes."""
     known = {name for name, (_, takers) in OWN_VARIABLES.items() if {*ALL, *goals} & {*takers}}
     known |= {name for goal in goals if goal in targets() for name in targets()[goal].variables}
     for name in given:
@@ -177,12 +179,12 @@ def require_known(goals: Collection[str], given: Collection[str]) -> None:
 
 
 def make_line(target: str, given: Mapping[str, str]) -> str:
-    """The command line of make that carries out `target` with these variables."""
+    """The command line of make that runs `target` with these variables."""
     return " ".join(["make", target, *(f"{name}={shlex.quote(text)}" for name, text in given.items())])
 
 
 def same_command(of: str, context: click.Context) -> str:
-    """The command line of make that repeats the command of `context`, which the target `of` this name calls."""
+    """The command line of make that repeats the command of `context`, which was called by the target named `of`."""
     target = targets()[of]
     given = {}
     for option in target.options:
@@ -209,8 +211,11 @@ def status_of(line: Sequence[str]) -> int:
 
 
 def carry_out(target: Target, given: Mapping[str, str], run: Callable[[Sequence[str]], int] = status_of) -> int:
-    """The exit status of `target`: that of the first step that failed; `run` returns that of a command of the program.
-    Raises EyelevelError, and click.Abort when it is interrupted."""
+    """Run `target`, and return the exit status of the first step that failed, or 0.
+
+    `run` runs a command of the program and returns its exit status. Raises EyelevelError, and click.Abort when it is
+    interrupted.
+    """
     status = 0
     for line in command_lines(target, given):
         if status and not target.follows_failure:
@@ -221,7 +226,7 @@ def carry_out(target: Target, given: Mapping[str, str], run: Callable[[Sequence[
 
 
 def written_for_make() -> dict[str, str]:
-    """Files of setup/make/, which make reads before Python is installed → their text."""
+    """Files in setup/make/ that make reads before Python is installed → their text."""
     known = targets()
     lines = ["# Written by 'PYTHONPATH=tests:. python -m support.every_option'.", f"TARGETS := {' '.join(known)}"]
     for target in known.values():
@@ -251,7 +256,7 @@ def help_lines() -> Iterator[str]:
 
 
 def variables_table() -> Iterator[tuple[str, str, list[str]]]:
-    """Each variable, what it says, and the targets that take it so."""
+    """Each variable, its description, and the targets for which it means that."""
     takers: dict[tuple[str, str], list[str]] = {}
     for target in targets().values():
         for name, option in target.variables.items():
@@ -260,7 +265,7 @@ def variables_table() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def description(option: Option) -> str:
-    """The first sentence of its help, without the full stop, and that it is yes or no where it is."""
+    """The first sentence of the option's help, without the full stop, plus a note if its values are yes and no."""
     sentence = re.split(r"\.(?: |$)", option.help)[0]
     return sentence if option.has_value else f"{sentence} (yes or no)"
 

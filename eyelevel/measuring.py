@@ -1,5 +1,5 @@
-"""The road of every command that measures, from its campaign to the engine (`measure.campaign.engine`), and how it
-ends."""
+"""Measures a campaign for every command that measures: from its preparation to the engine (`measure.campaign.engine`)
+and its end."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ from measure.validate.record import validate_campaign, validate_worker
 from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 
-# The faults of the results' disk, by the number of the error, and what to do.
+# Errors of the disk that holds the results, by errno: what is wrong and what to do.
 DISK_FAULTS = {
     errno.ENOSPC: "is full; free some of it",
     errno.EDQUOT: "is full for this user (quota); free some of it",
@@ -46,17 +46,17 @@ DISK_FAULTS = {
     errno.ESTALE: "is not what it was at the server (NFS); mount it again",
 }
 
-# The time that validation takes on two cores (s): of a network, and of a protocol beside others.
+# The time that validation takes on two cores (s): for a network, and for a protocol that is validated with others.
 NETWORK_S, PROTOCOL_S = 15.0, 50.0
 
 
 def validation_s(networks: int, protocols: int) -> float:
-    """How long it takes to validate so many networks and protocols (s)."""
+    """How long the validation of this many networks and protocols takes (s)."""
     return NETWORK_S * networks + PROTOCOL_S * protocols
 
 
 def no_announcement(campaign: Campaign) -> Iterable[str]:
-    """Nothing is printed before `campaign`."""
+    """The announcement of campaigns that have none."""
     return ()
 
 
@@ -67,7 +67,7 @@ def carry_out(
     enough: Enough = never_enough,
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
 ) -> None:
-    """Measure `campaign`, and print how it goes; `enough` ends sites before the planned number of runs.
+    """Measure `campaign`, and print its progress; `enough` may end sites before the planned number of runs.
 
     The lines of the `announcement` are printed before the first run. Ends the process when it is interrupted. Raises
     EyelevelError.
@@ -75,7 +75,7 @@ def carry_out(
     campaign = replace(campaign, lanes=lanes_of_campaign(campaign, options))
     require_consent(campaign, options, console)
     require_measurable(campaign, options)
-    # A cluster's workers keep their own machines; this one only collects what they have measured.
+    # The workers of a cluster lock their own machines; this machine only collects their results.
     lock = nullcontext() if options.dask else measuring_alone("measuring")
     with lock, interruptible(campaign.folder, options.again):
         budget = None if options.budget_s is None else Budget.of(options.budget_s)
@@ -92,14 +92,16 @@ def carry_out(
 
 
 def note_priority(campaign: Campaign, console: Console) -> None:
-    """Print a note where the networks of `campaign`, if our shells emulate them, have no real-time priority here."""
+    """Print a note if our shells emulate the networks of `campaign` but have no real-time priority here."""
     if campaign.loading.shells == DEFAULT_SHELLS and (warning := priority_warning(timekeeping())):
         print_line(console, f"note: {warning}")
 
 
 def validate_here(campaign: Campaign, console: Console) -> None:
-    """Validate on this machine what `campaign` has planned and has not passed yet. Raises EyelevelError when it is not
-    as configured."""
+    """Validate on this machine the networks and protocols of `campaign` that have not passed yet.
+
+    Raises EyelevelError when one does not match its settings.
+    """
     planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
     networks = distinct_networks(campaign.networks[name] for name in planned)
     chosen = distinct(campaign.protocols.values())
@@ -109,7 +111,7 @@ def validate_here(campaign: Campaign, console: Console) -> None:
 
 
 def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
-    """Where `campaign` is measured: on a cluster, in the lanes of this machine, or on the machine as a whole."""
+    """Where `campaign` is measured: on a cluster, in the lanes of this machine, or on the whole machine."""
     if options.dask:
         from measure.campaign.cluster import Cluster
 
@@ -119,13 +121,13 @@ def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
 
 
 def delayed_sites(campaign: Campaign) -> list[DelayedSite]:
-    """The sites of `campaign` of which servers are farther away than its networks say."""
+    """The sites of `campaign` with servers that are farther away than its networks say."""
     extra_ms = {name: campaign.loading.server_rtts.extra_ms(site) for name, site in campaign.sites.items()}
     return [DelayedSite(name, campaign.sites[name].folder, extra) for name, extra in extra_ms.items() if extra]
 
 
 def distinct_networks(networks: Iterable[Network]) -> list[Network]:
-    """`networks` without each that has the same settings as an earlier one, under another name."""
+    """`networks` without each whose settings equal those of an earlier one under another name."""
     first: list[Network] = []
     for network in networks:
         if all(replace(network, name=other.name) != other for other in first):
@@ -135,10 +137,10 @@ def distinct_networks(networks: Iterable[Network]) -> list[Network]:
 
 @contextmanager
 def interruptible(folder: Path, again: str) -> Iterator[None]:
-    """Measure into the campaign's `folder` while the block runs; `again` is the command line that resumes it.
+    """Measure into the campaign's `folder` within this block; `again` is the command line that resumes it.
 
-    Ends the process when it is interrupted. Raises EyelevelError when the disk takes nothing more, when a file may not
-    be used as it must be, or when somebody has removed the folder.
+    Ends the process when it is interrupted. Raises EyelevelError when the disk is full or broken, when a file cannot be
+    used as needed, or when somebody has removed the folder.
     """
     try:
         if not folder.parent.exists():
@@ -149,7 +151,7 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
         click.echo(f"\nstopped; what was measured is in {folder}; to resume: {again}", err=True)
         sys.exit(130)
     except FileNotFoundError as error:
-        # The name is a number where a descriptor was looked at.
+        # If the failed call used a file descriptor, the file name in the error is a number.
         if not Path(str(error.filename)).is_relative_to(folder) or (folder / DOCUMENT).exists():
             raise
         raise EyelevelError(

@@ -1,4 +1,4 @@
-"""The options of commands that measure, and which campaign they name; `eyelevel.measuring` carries them out."""
+"""The options of commands that measure, and how they name a campaign; `eyelevel.measuring` carries them out."""
 
 import os
 import time
@@ -14,17 +14,17 @@ from eyelevel.make import make_line
 from measure.campaign.results import require_no_others
 from measure.cluster.addresses import scheduler_address
 
-# The longest name of a folder (NAME_MAX of limits.h).
+# The longest name of a folder (NAME_MAX in limits.h).
 NAME_BYTES = 255
 
 
 @dataclass(frozen=True)
 class MeasuringOptions:
-    """How a command measures its campaign, which `again`, a command line, resumes.
+    """How a command measures its campaign; the command line `again` resumes it.
 
-    `unnamed`: of a new campaign, the variables that decide how long it takes and that its user did not give; a long one
-    is asked about unless the user `agreed`, or `budget_s` says how long all may take, validation included (s). The
-    others are options of the command line.
+    `unnamed`: for a new campaign, the variables that decide how long it takes and that the user did not set. A long
+    campaign with such variables needs consent, unless the user already `agreed` or `budget_s` limits the whole time,
+    validation included (s). The other fields are options of the command line.
     """
 
     again: str
@@ -39,8 +39,10 @@ class MeasuringOptions:
 
     @classmethod
     def take(cls, options: dict[str, Any], **further: Any) -> "MeasuringOptions":
-        """Remove from `options` those of this class, and return them with the `further` values. Raises EyelevelError
-        when the cluster's scheduler cannot be used."""
+        """Remove the options of this class from `options`, and return them together with the `further` values.
+
+        Raises EyelevelError when the cluster's scheduler cannot be used.
+        """
         names = ("dask", "trust_workers", "plain", "validate", "lanes", "agreed")
         chosen = cls(**{name: options.pop(name) for name in names}, **further)
         insecure = options.pop("insecure")
@@ -50,13 +52,15 @@ class MeasuringOptions:
 def unnamed_variables(
     document: CampaignDocument | None, options: Mapping[str, Any], decisive: Sequence[str]
 ) -> list[str]:
-    """The variables of make for those `decisive` options of a new campaign, which has no `document` yet, that were not
-    given. A campaign that is resumed has none."""
+    """The variables of make for those `decisive` options that were not given to a new campaign (`document` is None).
+
+    A resumed campaign has none.
+    """
     return [] if document else [name.upper() for name in decisive if options[name] is None]
 
 
 def campaign_name(name: str | None) -> str:
-    """`name` if it can be a folder's name, or one made of the time of day. Raises EyelevelError."""
+    """`name` if a folder can have it; by default a name made from the time of day. Raises EyelevelError."""
     if name is None:
         return time.strftime("%Y%m%d-%H%M%S")
     if not name or name != Path(name).name or name.startswith("."):
@@ -67,10 +71,10 @@ def campaign_name(name: str | None) -> str:
 
 
 def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> CampaignDocument | None:
-    """The document of the campaign of `study` (nothing: of pages) in `folder`, or None when there is none.
+    """The document of the campaign in `folder`, or None when there is none.
 
-    `command_of` names the command of another study. Raises EyelevelError when the campaign is of another, or when the
-    folder is one of something else.
+    `study` is the study that the command runs, "" for page loads. `command_of` returns the command that resumes a
+    study's campaign. Raises EyelevelError when the folder has a campaign of another study, or something else.
     """
     require_no_others(folder)
     document = read_document(folder)

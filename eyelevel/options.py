@@ -1,7 +1,7 @@
-"""Every option and argument of the program's commands; those of a study alone are in its own folder.
+"""Every option and argument of the program's commands; options of a single study are in its own folder.
 
-click's parameters, what shells complete, the variables of make and the pages of docs/options/ are derived from this
-table. Further values of a module that takes a second to load are named (`base.late`).
+click's parameters, shell completion, the variables of make and the pages of docs/options/ are all derived from this
+table. If a value comes from a module that takes a second to load, the table only names it (`base.late`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -376,7 +376,7 @@ OPTIONS: tuple[Option, ...] = (
         names=CAMPAIGN_NAMES,
         metavar="CAMPAIGN",
     ),
-    # Where it is measured, and how it begins.
+    # Where the campaign is measured, and how it begins.
     Option(
         "--campaign",
         "The folder in results/.",
@@ -533,7 +533,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--rtt", "Its column with the round-trip time (ms), half of which is each direction's.", ("convert-trace",)),
     Option("--delay", "Its column with the delay of one direction (ms).", ("convert-trace",)),
     Option("--loss", "Its column with the share of packets that are lost.", ("convert-trace",)),
-    # A longer time would fill the memory, and nobody sees anything in its drawing.
+    # A longer drawing is unreadable, and would fill the memory.
     Option("--seconds", "How long a time is drawn (s).", ("networks",), type=click.FloatRange(1, 3600), default=60.0),
     Option(
         "--to", "The other machine, on which --serve runs: its name or address.", ("probe-network",), parameter="host"
@@ -646,7 +646,7 @@ OPTIONS: tuple[Option, ...] = (
 
 
 def options_of(command: str) -> list[Option]:
-    """The options and arguments of a command of this name, or of any study, in the order of the table."""
+    """The options and arguments of `command`, or of all studies (`STUDY`), in the order of the table."""
     return [option for option in OPTIONS if command in option.commands]
 
 
@@ -661,7 +661,7 @@ def parameters(options: Iterable[Option]) -> list[click.Parameter]:
 
 
 def with_options(settings: CampaignSettings, command: str, given: Mapping[str, Any]) -> CampaignSettings:
-    """`settings`, changed by the parameters that are `given` to `command` (by name; None: not given)."""
+    """`settings`, changed by the parameters `given` to `command` (by name; None if not given)."""
     chosen = {}
     for option in options_of(command):
         value = given[option.click_parameter().name or ""] if option.setting else None

@@ -1,4 +1,4 @@
-"""`eyelevel`: one program for everything. Each command is a module of `eyelevel.commands`, or a study's."""
+"""`eyelevel`: the program with all commands. Each command is a module in `eyelevel.commands`, or belongs to a study."""
 
 import importlib
 import signal
@@ -13,8 +13,8 @@ from base.places import IS_CHECKOUT, MEASURING, PROJECT, use_cache
 
 PYPROJECT = PROJECT / "pyproject.toml"
 
-# In the order in which they are listed; those of studies follow. A command is loaded when it is needed, since some
-# libraries take seconds.
+# In the order in which they are listed; the commands of studies follow. A command is loaded only when it is needed,
+# since some libraries take seconds.
 COMMANDS = {
     "answer": 'answer "would HTTP/3 help?" for one page: record, close, measure and report it',
     "record": "record pages from the web as sites",
@@ -51,12 +51,12 @@ COMMANDS = {
     "completion": "make a shell complete commands, options and names",
 }
 
-# Those that run browsers, servers or shells; studies do, too.
+# Commands that run browsers, servers or shells. The commands of studies do, too.
 MEASURING_COMMANDS = {
     *("answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
     *("interop", "devices", "lanes", "scheduler", "worker"),
 }
-# Those that load sites by their names.
+# Commands that load sites by name.
 SITE_COMMANDS = {*MEASURING_COMMANDS, "status", "edit", "site-info"}
 
 
@@ -64,15 +64,16 @@ class Program(click.Group):
     """The group of all commands."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """Their names, in order."""
+        """The names of all commands, in the order of the list."""
         return [*COMMANDS, *_studies()]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of this name, or None. Raises EyelevelError where it measures and only results can be read."""
+        """The command `name`, or None. Raises EyelevelError if it measures and this installation can only read
+        results."""
         if name in MEASURING_COMMANDS:
             _require_checkout(name)
         if name in SITE_COMMANDS:
-            _studies()  # their pages are sites, too
+            _studies()  # the pages of studies are sites, too
         if name not in COMMANDS:
             if not (study := _studies().get(name)):
                 return None
@@ -90,14 +91,14 @@ class Program(click.Group):
         return command
 
     def invoke(self, context: click.Context) -> Any:
-        """Carry out the command of `context`. Raises EyelevelError where it needs a package that is not installed."""
+        """Carry out the command of `context`. Raises EyelevelError if a package that it needs is not installed."""
         try:
             return super().invoke(context)
         except ModuleNotFoundError as error:
             raise _missing(error, context.invoked_subcommand or "") from None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them without loading any; a study names what measures it, and loads it when it is asked."""
+        """List the commands without loading any; a study loads what it needs only when its command runs."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Studies"):
@@ -105,7 +106,8 @@ class Program(click.Group):
 
 
 def _missing(error: ModuleNotFoundError, name: str) -> Exception:
-    """In a checkout all packages are there, and `error` is a bug; else the command `name` cannot do without one."""
+    """The error for a missing package that command `name` needs. In a checkout all packages are installed, so `error`
+    itself is a bug and is returned."""
     if IS_CHECKOUT:
         return error
     return EyelevelError(f"'eyelevel {name}' needs the Python package of {error.name}; {MEASURING}")
@@ -117,7 +119,7 @@ def _require_checkout(name: str) -> None:
 
 
 def _studies() -> dict[str, Any]:
-    """The studies by their commands."""
+    """The studies, by their commands."""
     return {study.command: study for study in importlib.import_module("studies").STUDIES}
 
 
@@ -126,7 +128,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, wanted: b
         return
     from measure.host.machine import commit_of_testbed
 
-    # pip may have installed another version, that of another checkout.
+    # The version that pip installed may come from another checkout.
     number = tomllib.loads(PYPROJECT.read_text())["project"]["version"] if IS_CHECKOUT else version("eyelevel")
     click.echo(f"eyelevel {number} ({PROJECT}, commit {commit_of_testbed()})")
     context.exit()
@@ -151,7 +153,7 @@ def program() -> None:
 @reports_errors
 def main() -> None:
     """Run the command that the command line names."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # every command ends as by Ctrl-C, and leaves nothing
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends commands like Ctrl-C
     if IS_CHECKOUT:
         use_cache()
     program(prog_name="eyelevel")

@@ -1,4 +1,4 @@
-"""Requirements of a campaign: it is refused in one line, before anything is measured, where one is not met."""
+"""Requirements of a campaign. If one is not met, the campaign is refused in one line before anything is measured."""
 
 from itertools import product
 
@@ -20,13 +20,14 @@ from tuning.devices import device_of
 
 
 def require_measurable(campaign: Campaign, options: MeasuringOptions) -> None:
-    """Raises EyelevelError when `campaign` cannot be measured as `options` say."""
-    # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
+    """Raise EyelevelError when `campaign` cannot be measured with `options`."""
+    # The head of a cluster also needs namespaces: it records the timekeeping of its networks, which must be the same on
+    # all machines.
     (require_namespaces if options.dask else require_browsing)("measuring")
     require_browser(campaign)
     require_one_protocol(campaign)
     require_networks(campaign)
-    # A cluster's workers have shells of their own.
+    # Workers of a cluster use their own shells.
     if not options.dask:
         require_shells(campaign)
     require_recorded(campaign)
@@ -36,7 +37,7 @@ def require_measurable(campaign: Campaign, options: MeasuringOptions) -> None:
 
 
 def require_browser(campaign: Campaign) -> None:
-    """Raises EyelevelError when a browser of the campaign cannot load one of its pages over one of its protocols."""
+    """Raise EyelevelError when a browser of the campaign cannot load one of its pages over one of its protocols."""
     proxies = {proxy_of(network) for network in campaign.networks.values()}
     for browser, protocol, site, proxy in product(
         campaign.browsers, campaign.protocols.values(), campaign.sites.values(), proxies
@@ -46,7 +47,7 @@ def require_browser(campaign: Campaign) -> None:
 
 
 def require_one_protocol(campaign: Campaign) -> None:
-    """Raises EyelevelError when a study looks into loads of one protocol, and the servers of a load speak two."""
+    """Raise EyelevelError when a study needs loads of a single protocol, but the servers of a load speak two."""
     for protocol in campaign.protocols.values():
         if protocol.alternative_service and not campaign.method.takes_alternatives:
             raise EyelevelError(
@@ -56,8 +57,8 @@ def require_one_protocol(campaign: Campaign) -> None:
 
 
 def require_networks(campaign: Campaign) -> None:
-    """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks, or
-    a study looks into loads whose packets are in a tunnel."""
+    """Raise EyelevelError when a server does not support a protocol on one of the campaign's networks, or when a study
+    inspects packets that a network puts into a tunnel."""
     for network in campaign.networks.values():
         if proxy_of(network) and not campaign.method.sees_tunnels:
             raise EyelevelError(
@@ -69,7 +70,8 @@ def require_networks(campaign: Campaign) -> None:
 
 
 def require_recorded(campaign: Campaign) -> None:
-    """Raises EyelevelError when servers are to be as they were recorded, and those of a site were not recorded so."""
+    """Raise EyelevelError when servers are to be as far away as recorded, but the recording of a site lacks their
+    distances."""
     for site in campaign.sites.values():
         campaign.loading.server_rtts.extra_ms(site)
     for protocol in campaign.protocols.values() if campaign.loading.alpn == RECORDED else ():
@@ -81,6 +83,6 @@ def require_recorded(campaign: Campaign) -> None:
 
 
 def require_shells(campaign: Campaign) -> None:
-    """Raises EyelevelError when the campaign's shells are not installed, or cannot do what it wants of them."""
+    """Raise EyelevelError when the campaign's shells are not installed, or lack a feature that it needs."""
     delayed = campaign.loading.server_rtts.kind != OFF
     require_emulated(campaign.loading.shells, campaign.networks.values(), delayed_servers=delayed)

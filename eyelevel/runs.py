@@ -1,6 +1,6 @@
-"""How many runs a campaign makes: as many as are asked for, or as many as decide its hypotheses.
+"""How many runs a campaign makes: a fixed number, or as many as decide its hypotheses.
 
-It imports no measuring code.
+Imports no measuring code.
 """
 
 from pathlib import Path
@@ -11,8 +11,11 @@ from eyelevel.defaults import AUTO, MAX_RUNS, RUNS
 
 
 def number_of_runs(wanted: str | None, most: int | None, original: CampaignDocument | None) -> int:
-    """How many runs of each setting are planned: `wanted`, or `most` when that is auto; unless given, as many as the
-    `original` campaign has. Raises EyelevelError."""
+    """How many runs of each setting are planned: `wanted`, or `most` if `wanted` is auto; by default as many as in the
+    `original` campaign.
+
+    Raises EyelevelError.
+    """
     if wanted in (None, AUTO):
         usual = RUNS if wanted is None else MAX_RUNS
         return most or (original.settings.runs if original else None) or usual
@@ -23,8 +26,10 @@ def number_of_runs(wanted: str | None, most: int | None, original: CampaignDocum
 
 
 def enough_runs(folder: Path) -> list[tuple[str, str]]:
-    """The sites and networks whose runs suffice, as the analysis says of the campaign's own hypotheses. Raises
-    EyelevelError."""
+    """The sites and networks that have enough runs, according to the analysis of the campaign's own hypotheses.
+
+    Raises EyelevelError.
+    """
     from analysis import hypotheses
     from analysis import runs as tables
     from analysis.stopping import decided_cells

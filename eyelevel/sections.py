@@ -1,4 +1,4 @@
-"""Which sections a report has besides those of every campaign."""
+"""The sections that a report has besides those of every campaign."""
 
 from pathlib import Path
 
@@ -7,8 +7,10 @@ from dataset.table import USER_STUDY, require_document
 
 
 def sections_of(folder: Path) -> list[Section]:
-    """The sections of the campaign in `folder`: that of its study, and that of its user study, as far as there is
-    anything to show. Raises EyelevelError."""
+    """The sections of the campaign in `folder`: of its study and of its user study, as far as there are results.
+
+    Raises EyelevelError.
+    """
     sections = []
     if (document := require_document(folder)).study_name:
         from studies import study_of

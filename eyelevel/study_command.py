@@ -1,4 +1,4 @@
-"""The command of a study, made of what the study says of itself (`studies.study`)."""
+"""The command of a study, built from its description (`studies.study`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def study_command(study: Study) -> click.Command:
 
 
 def command_of(name: str) -> str:
-    """The command that resumes campaigns of the study `name`, or those of pages when there is no name."""
+    """The command that resumes campaigns of the study `name`; for "" the command that resumes campaigns of page
+    loads."""
     from studies import STUDIES
 
     return next((study.command for study in STUDIES if study.name == name), name or "campaign")

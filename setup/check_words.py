@@ -1,7 +1,7 @@
-"""Words of our own: names of values are nouns, and sentences begin with their subject.
+"""Checks wording: names of values are nouns, and sentences begin with their subject.
 
-No variable, parameter or field is called by one of PARTICIPLES. No sentence of a comment, a docstring or a document
-begins with one of OPENINGS; titles and questions may.
+No variable, parameter or field may be named by one of PARTICIPLES. No sentence of a comment, a docstring or a document
+may begin with one of OPENINGS, except titles and questions.
 
 usage: check_words.py FILE…    prints each such place; fails if there is one
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 
 PARTICIPLES = frozenset({"told", "found", "own", "apart", "left", "made", "asked", "counted", "sung", "shown"})
 OPENINGS = ("What", "Of", "So many", "So much", "With what", "When what", "From what", "To what", "In what", "By what")
-# A sentence begins a comment, a docstring, a line of a list, a cell of a table, or follows another's end.
+# A sentence begins at the start of a comment, a docstring, a list item or a table cell, or after another sentence.
 BEGINNING = re.compile(
     rf"""(?:^[\s#/*!|>"'-]*|\|\s+|[.!?:][*_)"]*\s+|\(|"{{3}})((?:{"|".join(OPENINGS)})\b)""", re.MULTILINE
 )
@@ -31,7 +31,7 @@ def main(files: list[str]) -> int:
 
 
 def faults(file: Path) -> Iterator[tuple[int, str]]:
-    """The line and the fault of each place in a file."""
+    """The line and the description of each fault in a file."""
     source = file.read_text()
     if file.suffix == ".py":
         yield from participles(source)
@@ -45,7 +45,7 @@ def faults(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def participles(source: str) -> Iterator[tuple[int, str]]:
-    """The line and the name of each value that is called by a participle."""
+    """The line and the name of each value that is named by a participle."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.Attribute(attr=name, ctx=ast.Store()):
@@ -63,7 +63,7 @@ def openings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def python_texts(source: str) -> Iterator[tuple[int, str]]:
-    """The first line, and the text, of each docstring and of each comment, whose lines are taken together."""
+    """The first line and the text of each docstring and each comment; the lines of a comment are joined."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
             match node.body[0]:
@@ -74,7 +74,7 @@ def python_texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def comments(source: str, mark: str) -> Iterator[tuple[int, str]]:
-    """The first line and the text of each comment in `source` that has lines of its own; `mark` begins such a line."""
+    """The first line and the text of each comment on its own lines in `source`; `mark` begins such a line."""
     lines = enumerate(source.splitlines(), start=1)
     yield from _together((number, line.strip()) for number, line in lines if line.strip().startswith(mark))
 

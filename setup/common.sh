@@ -10,7 +10,7 @@ fail() {
   exit 1
 }
 
-# Programs that the set-up calls, or builds, may part it there.
+# Programs that set-up calls or builds may split such a name at the blanks.
 [[ $EYELEVEL_CACHE != *[[:space:]]* ]] ||
   fail "the cache cannot be in '$EYELEVEL_CACHE', whose name has blanks; set EYELEVEL_CACHE to a folder without any"
 
@@ -18,8 +18,8 @@ as_root() {
   "$PROJECT/setup/as-root" "$@"
 }
 
-# Fail while a program uses the cache (base.places.use_cache), and else keep programs from it until this process
-# ends. A campaign takes days: it is not waited for. The file is open for writing as $USE, as NFS wants it.
+# Fail while a program uses the cache (base.places.use_cache); otherwise keep programs from using it until this process
+# ends. This does not wait, since a campaign takes days. The file is open for writing as $USE, as NFS requires.
 TAG=$EYELEVEL_CACHE/CACHEDIR.TAG
 require_unused() { # WHAT_WOULD_HAPPEN
   local pid user="a process that cannot be seen from here"
@@ -29,18 +29,18 @@ require_unused() { # WHAT_WOULD_HAPPEN
   fail "$1, which $user uses; wait until it has ended, or set EYELEVEL_CACHE to another folder"
 }
 
-# Link a program into the place where base.places.tool looks first.
+# Link a program into the folder that base.places.tool searches first.
 install_program() { # NAME TARGET
   mkdir -p "$EYELEVEL_CACHE/bin"
   ln -sfn "$2" "$EYELEVEL_CACHE/bin/$1"
 }
 
-# Where cargo puts what it builds of this checkout.
+# The folder where cargo puts its output for this checkout.
 built_folder() {
   echo "$EYELEVEL_CACHE/cargo-target/$(sha256sum <<<"$PROJECT" | cut -c 1-12)"
 }
 
-# Copy a program that was built into that place. It stays what was installed when its sources are built again for tests.
+# Copy a built program into that folder, so that it stays as installed when its sources are built again for tests.
 install_built_program() { # NAME
   install -D "$(built_folder)/release/$1" "$EYELEVEL_CACHE/bin/.$1.new"
   mv -T "$EYELEVEL_CACHE/bin/.$1.new" "$EYELEVEL_CACHE/bin/$1"
@@ -54,13 +54,13 @@ install_packages() { # VENV LOCK_FILE [PIP_OPTION...]
     --require-hashes --requirement "$2" "${@:3}"
 }
 
-# The inputs that such an environment depends on.
+# The inputs on which such an environment depends.
 packages_inputs() { # LOCK_FILE
   /usr/bin/python3 --version
   cat "$1"
 }
 
-# The system's packages.
+# The table of the system's packages.
 TABLE=$PROJECT/setup/packages.txt
 
 # The name of this system's column in the table.
@@ -69,7 +69,8 @@ system_name() (
   echo "$ID-${VERSION_ID:-}"
 )
 
-# Those that this system may need: lines of package and version pattern, those of a group after a line with its name.
+# The packages that this system may need: lines of package and version pattern; a group's lines follow a line with its
+# name.
 listed() {
   awk -v this_system="$(system_name)" '
     /^#/ || NF == 0 { next }
@@ -77,7 +78,7 @@ listed() {
     $column != "-"  { print $1, $column }' "$TABLE"
 }
 
-# The packages of a group, or of none if the name is empty: lines of package and version pattern.
+# The packages of a group, or those without a group if the name is empty: lines of package and version pattern.
 packages_of() { # NAME
   listed | awk -v wanted="$1" 'NF == 1 { name = $1; next } name == wanted'
 }

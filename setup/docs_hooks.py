@@ -1,7 +1,7 @@
-"""Hooks by which mkdocs makes a site of this project's documents, which are written to be read as plain files.
+"""Hooks by which mkdocs makes a website of this project's documents, which are written to be read as plain files.
 
-Documents stand beside what they are about, not in one folder. They link to sources, and indent lists by as much as the
-marker takes.
+Documents lie next to their subjects, not in one folder. They link to source files, and indent the contents of list
+items by the width of the marker.
 """
 
 import posixpath
@@ -16,17 +16,17 @@ PROJECT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("*.md", "docs/**/*.md", "*/README.md", "*/*/README.md")
 FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "data/*/report/figures/*.png", "setup/docs.css", "setup/docs.js")
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
-# Elements that a browser loads from elsewhere as a part of a page.
+# Elements that make a browser load a part of a page from another host.
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
 EMPTY_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th></th>\s*)*</tr>\s*</thead>")
 FENCE = re.compile(r" *```")
 MARKER = re.compile(r"([-*]|\d+\.) +(?=\S)")
-# The indentation that Markdown's Python library demands for the contents of an item.
+# The indentation that Python's Markdown library requires within list items.
 INDENTATION = " " * 4
 
 
 def on_files(files: Any, config: Any) -> Files:
-    """The theme's files, and all documents and pictures at their places in the project."""
+    """The theme's files, and all documents and pictures at their paths in the project."""
     theirs = [file for file in files if file.src_dir != config.docs_dir]
     folders = ("build", "results", "sites")
     ours = [
@@ -47,7 +47,8 @@ def on_files(files: Any, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """The text of a page, in which links to sources are their names, and lists are as the library wants them."""
+    """The text of a page, with links to source files replaced by their names, and lists indented as the library
+    requires."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def named(link: re.Match[str]) -> str:
@@ -59,9 +60,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """A page as it is written: empty headings of tables are left out, and what looks like a dialog has a name.
+    """The HTML of a page, without empty table heads, and with a label for each element that acts as a dialog.
 
-    Raises PluginError where it would ask others for something when it is read.
+    Raises PluginError if the page would load anything from another host.
     """
     if request := OUTSIDE.search(output):
         raise PluginError(f"{page.file.src_uri} asks others for something: {request[0]}")
@@ -72,7 +73,7 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def indented(lines: list[str]) -> list[str]:
-    """`lines` with four blanks before what belongs to the item of a list, at every depth."""
+    """`lines` with four spaces before everything that belongs to a list item, at every depth."""
     result: list[str] = []
     rest = list(lines)
     fenced = False

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Install what the testbed needs: run the steps of setup/steps/ that are not done yet, in order, and those of
-# setup/optional/ that are asked for.
+# Install everything that the testbed needs: run the steps in setup/steps/ that are not done yet, in order, and the
+# requested ones in setup/optional/.
 #
 # usage: setup/setup.sh [KIND/NAME…]    such as servers/caddy: setup/optional/servers/caddy.sh
 #
-# Everything but the system's packages goes to the cache folder: $EYELEVEL_CACHE, else
-# ${XDG_CACHE_HOME:-~/.cache}/eyelevel. A step is done when its stamp matches its inputs and its result is there. So the
-# set-up can be stopped at any moment and be run again. When all steps are done it prints nothing.
+# Everything except the system's packages goes to the cache folder: $EYELEVEL_CACHE, or by default
+# ${XDG_CACHE_HOME:-~/.cache}/eyelevel. A step is done when its stamp matches its inputs and its result exists. So set-up
+# can be stopped at any moment and run again. When all steps are done it prints nothing.
 #
-# A step is a file that defines, to be run in the project's folder,
-#   title     what it installs, in a few words
-#   remedy    what to do when it fails
-#   inputs    prints everything whose change puts the step out of date
-#   present   succeeds when what the step makes is there
-#   act       makes it, and replaces what an interrupted attempt left behind. Its output goes to a log, and the newest
-#             line of it to the screen; lines that begin with "note:" stay on the screen.
-# An optional step also says which PROGRAMS it installs, in a line programs="…" that base.places reads.
+# A step is a file that defines the following; its functions run in the project's folder:
+#   title     the result, in a few words
+#   remedy    what to do when the step fails
+#   inputs    prints everything that makes the step out of date when it changes
+#   present   succeeds when the result exists
+#   act       makes the result, and replaces anything left by an interrupted attempt. Its output goes to a log, and the
+#             newest line of it to the screen; lines that begin with "note:" stay on the screen.
+# An optional step also lists the PROGRAMS that it installs, in a line programs="…" that base.places reads.
 
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -27,7 +27,7 @@ STAMPS=$EYELEVEL_CACHE/stamps
 LOGS=$EYELEVEL_CACHE/log
 CLEAR=
 [[ ! -t 1 ]] || CLEAR=$'\r\e[K'
-# The most that a set-up needs, while Chromium's source is unpacked. Measured on Debian 12.
+# The most space that set-up needs, which is while Chromium's source is unpacked. Measured on Debian 12.
 DISK_NEEDED_GB=4
 
 main() {
@@ -41,7 +41,7 @@ main() {
   trap 'printf "\nstopped; the steps that are done are kept, and the next set-up continues with the others\n" >&2; exit 130' INT TERM
   for step in "${STEPS[@]}"; do
     number=$((number + 1))
-    # Another set-up may have done it while this one waited for the lock.
+    # While this one waited for the lock, another set-up may have done the step.
     if ! is_done "$step"; then
       run "$step" "[$number/${#STEPS[@]}]"
     fi
@@ -64,7 +64,7 @@ all_done() {
   done
 }
 
-# Call a function of a step in a separate shell: steps share nothing, and any command that fails ends the step.
+# Call a function of a step in a separate shell: steps share no state, and any command that fails ends the step.
 in_step() { # STEP FUNCTION
   bash -euo pipefail -O inherit_errexit -c '. "$0"; . "$1"; "$2"' "$PROJECT/setup/common.sh" "$1" "$2"
 }
@@ -80,7 +80,7 @@ stamp_of() { # STEP
 # Refuse now, before anything is done, if something would stop the set-up half-way.
 check_machine() {
   in_step "$PROJECT/setup/steps/1-packages.sh" check_system
-  # Nothing else that has to be done needs root (step 0 does without).
+  # All other steps work without root (step 0 tolerates its absence).
   local packages=() name
   while read -r name _; do packages+=("$name"); done < <(in_step "$PROJECT/setup/steps/1-packages.sh" missing)
   [[ ${packages[*]} == "" ]] ||
@@ -93,12 +93,12 @@ check_machine() {
     fail "the set-up needs $DISK_NEEDED_GB GB and $folder has $free_gb GB free; free some space, or set EYELEVEL_CACHE to a folder on another disk"
 }
 
-# Back-up programs leave out a folder with this file, and `make clean` removes only a folder with it.
+# Back-up programs skip a folder with this file, and `make clean` removes only a folder with it.
 mark_cache() {
   printf '%s\n' "Signature: 8a477f597d28d172789f06886806bc55" "# The cache of the Eyelevel testbed." >"$TAG"
 }
 
-# Held until this process ends.
+# The lock is held until this process ends.
 lock() {
   exec {LOCK}>"$EYELEVEL_CACHE/setup.lock" {USE}>>"$TAG"
   if ! flock --nonblock "$LOCK"; then
@@ -113,10 +113,10 @@ run() { # STEP POSITION
   { read -r title && read -r remedy; } < <(. "$1" && printf '%s\n' "$title" "$remedy")
   title="$2 $title"
   log=$LOGS/$(basename --suffix=.sh "$1").log
-  # A missing part can be added at any time; one that is there may be in use by a checkout of another commit.
+  # A missing part can be added at any time; an existing one may be in use by a checkout of another commit.
   ! in_step "$1" present || require_unused "$title would be renewed in $EYELEVEL_CACHE"
-  stamp=$(stamp_of "$1") # now, so that an input that changes during the step counts as changed
-  # The step does not inherit the locks: a daemon that a package starts would keep them.
+  stamp=$(stamp_of "$1") # compute it now, so that a later change of an input makes the step out of date
+  # The step does not inherit the locks: a daemon started by a package would keep them.
   if in_step "$1" act {LOCK}>&- {USE}>&- </dev/null 2>&1 | show "$title" "$log" && in_step "$1" present; then
     printf '%s\n' "$stamp" >"$STAMPS/$(basename "$1")"
     printf '%s: done in %s\n' "$title" "$(duration "$started")"
@@ -126,7 +126,7 @@ run() { # STEP POSITION
   fi
 }
 
-# Log the output of a step, and show its newest line: each second on a terminal, every 30 seconds elsewhere.
+# Log the output of a step, and show its newest line: each second on a terminal, otherwise every 30 seconds.
 show() { # TITLE LOG
   local started=$SECONDS line="" newest="" text shown=$SECONDS every=30 width=120
   if [[ -t 1 ]]; then
@@ -137,7 +137,7 @@ show() { # TITLE LOG
   fi
   exec {log}>"$2"
   while true; do
-    # After a time-out, `text` holds the beginning of a line.
+    # After a time-out, `text` contains an incomplete line.
     if IFS= read -r -t 1 text; then
       newest=$line$text line=""
       printf '%s\n' "$newest" >&"$log"

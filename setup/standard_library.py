@@ -1,7 +1,7 @@
-"""The contract of import-linter that keeps a promise: a module whose docstring says "standard library only" imports
-nothing else, neither itself nor through the project's modules that it imports.
+"""A contract of import-linter: a module whose docstring says "standard library only" imports nothing else, neither
+directly nor through other modules of the project.
 
-Such modules are loaded by a Python that has none of the testbed's packages (uWSGI's, mitmproxy's, the system's).
+Such modules are loaded by a Python without the testbed's packages (uWSGI's, mitmproxy's, the system's).
 """
 
 import ast
@@ -17,10 +17,10 @@ PROJECT = Path(__file__).parent.parent
 
 
 class StandardLibraryContract(Contract):
-    """Breaks for each import of a package that does not come with Python."""
+    """Fails for each import of a package that does not come with Python."""
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        # Python runs the packages around a module before the module.
+        # Importing a module also runs the packages that contain it.
         for module in graph.modules:
             if "." in module:
                 graph.add_import(importer=module, imported=module.rpartition(".")[0])
@@ -41,13 +41,13 @@ def promising_modules(graph: ImportGraph, project: Path = PROJECT) -> Iterator[s
 
 
 def source_file(module: str, project: Path) -> Path | None:
-    """The file of a module of the `project`, or None for any other module."""
+    """The file of a module of the `project`; None for any other module."""
     path = project.joinpath(*module.split("."))
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
 def forbidden_chains(graph: ImportGraph, module: str, project: Path = PROJECT) -> Iterator[tuple[str, ...]]:
-    """The shortest way from a module to each package that is neither the `project`'s nor Python's."""
+    """The shortest chain of imports from a module to each package that is neither the `project`'s nor Python's."""
     for imported in sorted(graph.find_upstream_modules(module)):
         if not source_file(imported, project) and imported.partition(".")[0] not in sys.stdlib_module_names:
             yield graph.find_shortest_chain(importer=module, imported=imported) or ()

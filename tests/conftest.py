@@ -1,5 +1,7 @@
-"""For every session of tests: nothing is left behind, it can be interrupted, timing tests run alone, and what was
-skipped or retried is counted."""
+"""Rules for every test session.
+
+Nothing is left behind, sessions can be interrupted, timing tests run alone, and skipped and retried tests are counted.
+"""
 
 import os
 import shutil
@@ -24,18 +26,18 @@ from base.errors import EyelevelError
 from base.places import cache_dir, use_cache
 from measure.host import exclusive
 
-# A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
-# be interrupted, and neither could the children that tests interrupt: they would be waited for in vain. A handler of
-# Python's, unlike an ignored signal, becomes the default again in each child.
+# A script's background commands start with SIGINT ignored, and their children inherit that. Then neither pytest nor the
+# children that tests interrupt would react to it, and tests would wait for them in vain. A Python handler, unlike an
+# ignored signal, becomes the default again in each child.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup, which pytest itself shall go on obeying
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup, which pytest itself must still obey
     signal.signal(signal.SIGHUP, lambda *_: None)
 
-# An example that failed belongs into a test of its own, not into a database.
+# A failing example belongs in a test of its own, not in a database.
 settings.register_profile("eyelevel", database=None, deadline=None)
 settings.load_profile("eyelevel")
 
-# The folder of the tests that take long, and the time that each of them may take.
+# The folder of the tests that take long, and the time limit of each.
 PROOF = Path(__file__).parent / "proof"
 PROOF_TIMEOUT_S = 3600
 
@@ -44,16 +46,18 @@ AGAIN_S = float(os.environ.get("EYELEVEL_TEST_AGAIN_S", "10"))
 
 
 class Session:
-    """The session of tests that this process controls: its temporary folder, and the process that removes what is left
-    of it should this one be killed."""
+    """The test session that this process controls.
+
+    It has a temporary folder, and a process that removes the session's leftovers in case this process is killed.
+    """
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="eyelevel-tests-"))
-        os.environ[MARK] = str(self.folder)  # which workers inherit
+        os.environ[MARK] = str(self.folder)  # workers inherit it
         self._guard = guard(self.folder)
 
     def end(self) -> None:
-        """Remove what is left of the session."""
+        """Remove everything that is left of the session."""
         remove_session(self.folder)
         self._guard.kill()
         self._guard.wait()
@@ -64,7 +68,8 @@ SESSION = pytest.StashKey[Session]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    # The order alone is random (pytest-randomly). The option of this name is refused where that is switched off.
+    # Only the order is random (pytest-randomly). Where that plug-in is switched off, the option of this name is
+    # rejected.
     config.option.randomly_reset_seed = False
     for need in NEEDS:
         config.addinivalue_line("markers", f"{need.mark}: needs {need.noun} ({need.remedy})")
@@ -80,12 +85,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[SESSION] = session = Session()
         folder = session.folder
         if config.option.numprocesses:
-            # Workers inherit it: threads of linear algebra in each of them would only wait for each other.
+            # Workers inherit this: if each had threads for linear algebra, these would only wait for each other.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         else:
             config.pluginmanager.register(InTurn(folder))
-    # Else it would be in the checkout, and root's. Hypothesis keeps the constants of each source file there, whose
-    # reading takes seconds of each worker.
+    # By default the folder would be in the checkout, and belong to root. Hypothesis keeps the constants of each source
+    # file there; without them, each worker would read the files for seconds.
     set_hypothesis_home_dir(cache_dir() / "hypothesis")
 
 
@@ -96,7 +101,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Give each worker (pytest-xdist) the folder that all of them share."""
+    """Pass the folder that all workers share to each worker (pytest-xdist)."""
     node.workerinput["folder"] = str(node.config.stash[SESSION].folder)
 
 
@@ -106,7 +111,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesSched
 
 
 class Groups:
-    """A worker's contribution to a session: which tests go to one worker together."""
+    """A worker's part in a session: which tests must run on one worker together."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -117,7 +122,7 @@ class Groups:
 
 
 class InTurn:
-    """Runs each test in its turn: one that is marked `timing` after all others of its session, and while no other test
+    """Runs each test in its turn. A test marked `timing` runs after all others of its session, and while no other test
     runs on this machine."""
 
     def __init__(self, session: Path) -> None:
@@ -132,7 +137,7 @@ class InTurn:
         if not (alone and self._is_alone):
             self._turns.take(alone)
         result = yield
-        # Timing tests follow each other without a pause, in which others would begin.
+        # Timing tests follow each other without a pause, in which others could begin.
         self._is_alone = alone and nextitem is not None and has(nextitem, TIMING)
         if not self._is_alone:
             self._turns.give_back()
@@ -140,11 +145,11 @@ class InTurn:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        self._turns.end()  # a worker's process remains until all have finished
+        self._turns.end()  # a worker's process exists until all have finished
 
 
 def group_of(item: pytest.Item) -> str | None:
-    """Tests of one group are dealt out to one worker, so that they follow each other."""
+    """The group of a test; tests of one group run on one worker, one after the other."""
     if has(item, TIMING):
         return TIMING
     loads = item.get_closest_marker("loads")
@@ -155,13 +160,13 @@ def group_of(item: pytest.Item) -> str | None:
 
 
 def is_in_a_lane(item: pytest.Item) -> bool:
-    """Whether its group is parted into lanes, which run side by side."""
+    """Whether the test's group is split into lanes, which run side by side."""
     loads = item.get_closest_marker("loads")
     return bool(loads and {"lane", "lanes"} & loads.kwargs.keys())
 
 
 def place_of(item: pytest.Item) -> tuple[bool, ...]:
-    """The sort key that puts tests that take long first, and timing tests last."""
+    """The sort key that puts slow tests first, and timing tests last."""
     return (
         has(item, TIMING),
         not is_in_a_lane(item),
@@ -174,10 +179,12 @@ def has(item: pytest.Item, mark: str) -> bool:
     return item.get_closest_marker(mark) is not None
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # before tests are chosen by their marks, and after they were shuffled
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before tests are selected by their marks, and after they were shuffled
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Skip what needs something that is not here, and give proofs their time; timing tests are last and may fail once,
-    and of tests side by side those that take long are first."""
+    """Skip tests whose needs are missing, set the time limit of proofs, and put tests in order.
+
+    Timing tests are last and may fail once; among tests that run side by side, slow ones are first.
+    """
     missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
@@ -194,9 +201,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: object) -> Generator[None, object, object]:
-    """Interrupt a test at its timeout (pytest-timeout), and again and again until it has ended.
+    """Interrupt a test at its timeout (pytest-timeout), and repeatedly until it has ended.
 
-    The exception ends a wait, but what cleans up on its way out, such as the end of `with Popen(...)`, may wait, too.
+    The exception ends a wait, but clean-up code on its way out, such as the end of `with Popen(...)`, may wait, too.
     """
     result = yield
     timeout_s, _ = signal.getitimer(signal.ITIMER_REAL)
@@ -206,7 +213,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: object) -> Generator[N
 
 @pytest.hookimpl(wrapper=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator[None, object, object]:
-    """Keep the timer of a test that has failed until its fixtures are taken down; pytest-timeout stops it here."""
+    """Keep the timer of a failed test running until its fixtures are torn down; pytest-timeout would stop it here."""
     handler, timer = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
     result = yield
     if isinstance(node, pytest.Item) and timer[0]:
@@ -217,7 +224,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count what was skipped, by reason, and name what was retried."""
+    """Print how many tests were skipped, by reason, and which were retried."""
     reports = terminalreporter.stats.get("skipped", [])
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
     for reason, count in reasons.most_common():
@@ -230,11 +237,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail the session when processes, mounts or temporary files of it outlive its last test.
+    """Fail the session when its processes, mounts or temporary files outlive its last test.
 
-    When tests run side by side (pytest-xdist), each worker is a session of its own.
+    When tests run side by side (pytest-xdist), each worker counts as a session.
     """
-    tmp_path_factory.getbasetemp()  # pytest's own folder is made, and cleared away, by itself
+    tmp_path_factory.getbasetemp()  # pytest creates and removes its own folder itself
     worker = getattr(request.config, "workerinput", None)
     session = Path(worker["folder"]) if worker else request.config.stash[SESSION].folder
     folder = session / (worker["workerid"] if worker else "main")
@@ -243,14 +250,14 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fi
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MARK, str(folder))
         patch.setenv("TMPDIR", str(folder))
-        # Measurements of tests side by side must not wait for each other or for a campaign, nor the sessions that they
-        # start for them.
+        # Measurements in parallel tests must wait neither for each other nor for a campaign. The same holds for
+        # sessions that tests start.
         patch.setenv(exclusive.VARIABLE, str(session / f"measuring-{folder.name}"))
         patch.setenv(turns.VARIABLE, str(session))
         patch.setattr(tempfile, "tempdir", None)
         yield
-    signal.setitimer(signal.ITIMER_REAL, 0)  # what follows takes little time, and must not be cut short
-    # A namespace lives as long as a process, a mount or a descriptor of ours holds it.
+    signal.setitimer(signal.ITIMER_REAL, 0)  # the following takes little time, and must not be cut short
+    # A namespace lives while one of our processes, mounts or descriptors holds it.
     mark = f"{MARK}={folder}"
     leaks = [f"process {process}" for process in processes_marked(mark)]
     end_marked(mark)

@@ -1,4 +1,4 @@
-"""Values that many tests begin with."""
+"""Values from which many tests start."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from dataset.reasons import Reason
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row
 
-# A run that counts.
+# A valid run.
 ROW = Row(
     site="s",
     network="lte",
@@ -45,7 +45,7 @@ ROW = Row(
 
 
 def rejected(reason: str, row: Row = ROW, **changes: Any) -> Row:
-    """`row`, rejected for `reason` as `runs.csv` has it."""
+    """`row`, rejected for `reason` as in `runs.csv`."""
     return replace(row, valid=False, reason=Reason.parse(reason), **changes)
 
 

@@ -1,4 +1,4 @@
-"""The promises of conftest.py for every session of tests."""
+"""The rules that conftest.py enforces in every test session."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ TESTS = Path(__file__).parent
 
 
 def command_of(folder: Path, *options: str | Path) -> list[str | Path]:
-    """A session of the tests in `folder`, under the configuration and the conftest.py of this project."""
+    """The command line that runs the tests in `folder`, with this project's configuration and conftest.py."""
     command: list[str | Path] = [sys.executable, "-m", "pytest", "-c", PROJECT / "pyproject.toml", "-p", "conftest"]
     return [*command, "--rootdir", folder, f"--basetemp={folder / 'temporary'}", *options]
 
@@ -31,7 +31,7 @@ def environment_with(**variables: str) -> dict[str, str]:
 
 
 def session(folder: Path, text: str, *options: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests in `text`."""
+    """Run the tests in `text` in a new session."""
     (folder / "test_it.py").write_text(text)
     return subprocess.run(
         command_of(folder, *options, folder / "test_it.py"),
@@ -219,7 +219,7 @@ def test_a_session_that_is_interrupted_or_killed_leaves_nothing_behind(
     ) as controller:
         pid, folder = pipe.read_text().split()
         guards = [child for child in psutil.Process(controller.pid).children() if "support.leaks" in child.cmdline()]
-        # A terminal sends its Ctrl-C to all; the kernel's out-of-memory killer chooses one.
+        # A terminal sends Ctrl-C to all processes; the kernel's out-of-memory killer picks one.
         os.killpg(controller.pid, how) if how == signal.SIGINT else controller.kill()
         controller.wait()
     _, remaining = psutil.wait_procs(guards)

@@ -6,8 +6,8 @@
     0.5,35,12.5,0.01
     60,35,12.5,0.01
 
-A row holds until the next one's time. The last row's time is the period, after which all begins anew; its values are
-checked, and hold for no time. `shells/src/conditions.rs` reads the same files, and has the same limits.
+A row applies until the next row's time. The last row's time is the period, after which the first row follows again;
+its values are checked, but never apply. `shells/src/conditions.rs` reads the same files, and has the same limits.
 """
 
 import csv
@@ -20,25 +20,25 @@ from pathlib import Path
 
 TIME, RATE, DELAY, LOSS = "time_s", "rate_mbps", "delay_ms", "loss"
 COLUMNS = (TIME, RATE, DELAY, LOSS)
-# The largest value in each column; the shells keep times and delays as nanoseconds.
+# The largest value in each column. The shells keep times and delays in nanoseconds.
 MOST = {TIME: 1e9, RATE: 100_000.0, DELAY: 1e9, LOSS: 1.0}
 LARGEST_FILE_BYTES, MOST_OPPORTUNITIES = 64 << 20, 50_000_000
-# The first bytes of a file that is packed by gzip (RFC 1952), as only delivery traces may be.
+# The first bytes of a file compressed by gzip (RFC 1952). Only delivery traces may be compressed.
 GZIP_MAGIC = b"\x1f\x8b"
-# A header must end within this many bytes of the file's beginning.
+# The header must end within this many bytes.
 LONGEST_LINE_BYTES = 4096
-# A round lets through whole packets: with fewer of them, rounding changes its mean rate by more than 1 %.
+# A link sends whole packets: with fewer packets in a round, rounding changes its mean rate by more than 1 %.
 LEAST_OPPORTUNITIES = 100
 NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
-# The bits of a full packet that count for a rate: its IP length.
+# The bits of a full packet that count towards a rate: its IP length.
 PACKET_BITS = 12_000.0
-# Allowances for floating point: a time in ms may be this much too large, a number of packets this much too small.
+# Tolerances for floating point: a time (ms) may be this much too large, a number of packets this much too small.
 ROUNDING_MS, ROUNDING_PACKETS = 1e-6, 1e-6
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """A file's rows: when each begins (ms), and its values by column. `period_ms`: when the last of them ends."""
+    """The rows of a file: when each begins (ms), and its values by column. `period_ms`: when the last row ends."""
 
     at_ms: tuple[float, ...]
     period_ms: float
@@ -55,34 +55,34 @@ class Conditions:
         )
 
     def largest(self, column: str) -> float:
-        """The largest value of a column, 0 without it."""
+        """The largest value of a column; 0 without the column."""
         return max(self.columns.get(column, (0.0,)))
 
     def at(self, column: str, since_start_ms: float) -> float:
-        """The value this long after the beginning; 0 without the column."""
+        """The value of a column this long after the beginning; 0 without the column."""
         if column not in self.columns:
             return 0.0
         return self.columns[column][bisect_right(self.at_ms, since_start_ms % self.period_ms) - 1]
 
     def opportunities_ms(self) -> list[int]:
-        """When a link of this rate can send a full packet in one round, as a delivery trace of Mahimahi's has it."""
+        """The times in a round when a link of this rate can send a full packet, as in a delivery trace of Mahimahi."""
         opportunities: list[int] = []
         for begin_ms, bits_per_ms, bits, packets in self._let_through():
             for packet in range(1, packets + 1):
                 due_ms = begin_ms + (packet * PACKET_BITS - bits) / bits_per_ms
                 opportunities.append(math.ceil(due_ms - ROUNDING_MS))
-        # A trace's last time is its period. Where no packet is due then, one comes early.
+        # A trace's last time is its period. If no packet is due then, one is sent early.
         if opportunities and opportunities[-1] < self.period_ms:
             opportunities.append(round(self.period_ms))
         return opportunities
 
     def packets(self) -> int:
-        """How many full packets the rates let through in one round."""
+        """How many full packets the rates allow in one round."""
         return sum(packets for *_, packets in self._let_through())
 
     def _let_through(self) -> Iterator[tuple[float, float, float, int]]:
-        """The beginning of each row (ms), its bits per ms, the bits that earlier rows have left of a packet, and how
-        many packets are sent in it."""
+        """For each row: its beginning (ms), its bits per ms, the bits of a partial packet left over from earlier rows,
+        and how many packets are sent in it."""
         bits = 0.0
         for begin_ms, span_ms, mbps in zip(self.at_ms, self._spans_ms(), self.columns[RATE], strict=True):
             bits_per_ms = mbps * 1e3
@@ -96,7 +96,7 @@ class Conditions:
 
 
 def is_conditions(path: Path) -> bool:
-    """Whether a trace is a conditions file: its header has several columns, and delivery traces have numbers alone.
+    """Whether a trace is a conditions file: its header has several columns, while delivery traces contain only numbers.
 
     Raises OSError.
     """
@@ -111,7 +111,7 @@ def is_conditions(path: Path) -> bool:
 
 
 def read_conditions(path: Path) -> Conditions:
-    """The conditions in the file. Raises OSError, and ValueError with what is wrong, and in which line."""
+    """The conditions in the file. Raises OSError, and ValueError with the fault and its line."""
     if (size := path.stat().st_size) > LARGEST_FILE_BYTES:
         raise ValueError(f"it has {size} bytes, and 64 MiB are the most; give fewer rows")
     with path.open(newline="", encoding="utf-8") as file:
@@ -121,7 +121,7 @@ def read_conditions(path: Path) -> Conditions:
 
 
 def check_round(conditions: Conditions) -> None:
-    """Raises ValueError where the rates let through too few packets in a round to be exact, or too many to keep."""
+    """Raise ValueError if the rates allow too few packets in a round to be exact, or too many to keep."""
     if conditions.has(RATE) and not LEAST_OPPORTUNITIES <= (packets := conditions.packets()) <= MOST_OPPORTUNITIES:
         raise ValueError(
             f"its rates let {packets} packets through in a round, and must let through {LEAST_OPPORTUNITIES} to "
@@ -130,7 +130,7 @@ def check_round(conditions: Conditions) -> None:
 
 
 def parse_conditions(text: str) -> Conditions:
-    """The conditions in a file's text. Raises ValueError with the line that is wrong, and what is."""
+    """The conditions in a file's text. Raises ValueError with the faulty line, and the fault."""
     lines = _lines(text)
     number, header = next(lines, (0, []))
     if not header:
@@ -162,14 +162,14 @@ def parse_conditions(text: str) -> Conditions:
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Each line that is no comment, with its number, from 1."""
+    """Each line that is not a comment, with its number, counted from 1."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.strip().startswith("#"):
             yield number, [value.strip() for value in next(csv.reader([line]))]
 
 
 def _number(column: str, text: str, line: int) -> float:
-    """A value as the shells take it: digits with at most one point."""
+    """A value in the format that the shells accept: digits with at most one point."""
     if text and all(letter in "0123456789." for letter in text) and text.count(".") < 2 and text != ".":
         value = float(text)
         if value <= MOST[column]:

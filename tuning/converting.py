@@ -1,13 +1,13 @@
-"""Converting what others publish of networks over time into conditions files (`tuning.conditions`), and back.
+"""Converts published traces of networks into conditions files (`tuning.conditions`), and back.
 
-- Delivery traces of Mahimahi: a line for each full packet that could be sent, in ms.
-- CellReplay's pairs (Sentosa et al., NSDI 2025): a heavy trace, which is one of Mahimahi's, and a light one, of lines
-  with a time, the delay of a packet that meets an empty network, and when the packets of a train behind it came, all in
-  ms. The rate is the heavy trace's, the delay the light one's. That a few packets pass faster than many do (the trains)
-  is left out: a link here has one rate.
+- Mahimahi's delivery traces: a line for each full packet that could be sent, in ms.
+- CellReplay's pairs of traces (Sentosa et al., NSDI 2025). The heavy trace is a delivery trace. Each line of the light
+  trace has a time, the delay of a packet on an idle network, and the arrival times of the packets sent right after it
+  (a train), all in ms. The rate comes from the heavy trace, the delay from the light one. That a few packets pass
+  faster than many is ignored: a link here has one rate.
 - Logs of measurements, as tables with a column for the time and others for rate, round trip, delay or loss.
 
-Delays are beyond the least that was seen, which a network has as `min_rtt_ms`.
+Delays are converted to delays beyond the smallest one, which a network has as `min_rtt_ms`.
 """
 
 import math
@@ -37,9 +37,9 @@ from tuning.conditions import (
 from tuning.impairments.rate import read_trace
 from tuning.logs import Log
 
-# Over how much of a delivery trace a rate is taken.
+# The interval over which the rate of a delivery trace is averaged.
 BIN_MS = 100
-# The units that each kind of column of a log may have, with the factor of each to ours.
+# The allowed units for each kind of column of a log, with the factor that converts each to our unit.
 UNITS: Mapping[str, Mapping[str, float]] = {
     "time": {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "rate": {"bit/s": 1e-6, "kbit/s": 1e-3, "Mbit/s": 1, "Gbit/s": 1e3, "B/s": 8e-6, "kB/s": 8e-3, "MB/s": 8},
@@ -47,15 +47,15 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "delay": {"s": 1e3, "ms": 1, "us": 1e-3},
     "loss": {"share": 1, "percent": 1e-2},
 }
-# A time in ms that a trace may have: up to that of conditions files, in digits of ASCII alone.
+# A time in a trace (ms): up to the largest time of conditions files, ASCII digits only.
 WHOLE = re.compile("[0-9]{1,12}")
 DECIMALS = {TIME: 6, RATE: 6, DELAY: 3, LOSS: 6}
 
 
 @dataclass(frozen=True)
 class Converted:
-    """Conditions as a table, a row for each change and one for the end; the least round trip (ms), where it is known;
-    and what a person should know."""
+    """Conditions as a table, with a row for each change and one for the end; the smallest round-trip time (ms), if
+    known; and notes for the user."""
 
     table: pd.DataFrame
     min_rtt_ms: float | None = None
@@ -71,7 +71,7 @@ class Column:
 
 
 def parse_column(what: str, text: str) -> Column:
-    """The column that `text` names, like "rtt (ms):ms"; without a unit, in ours. Raises EyelevelError."""
+    """The column that `text` names, like "rtt (ms):ms"; without a unit, in our unit. Raises EyelevelError."""
     usual = next(unit for unit, factor in UNITS[what].items() if factor == 1)
     name, separator, unit = text.rpartition(":")
     if not separator:
@@ -82,12 +82,13 @@ def parse_column(what: str, text: str) -> Column:
 
 
 def from_delivery_trace(path: Path) -> Converted:
-    """The rate of a delivery trace of Mahimahi's, by tenths of a second. Raises EyelevelError."""
+    """The rate of a Mahimahi delivery trace, averaged over tenths of a second. Raises EyelevelError."""
     return Converted(_rates(path))
 
 
 def from_cellreplay(light: Path, heavy: Path) -> Converted:
-    """The delay of CellReplay's `light` trace of a direction, and the rate of its `heavy` one. Raises EyelevelError."""
+    """The delay from CellReplay's `light` trace of a direction, and the rate from its `heavy` trace. Raises
+    EyelevelError."""
     rates = _rates(heavy)
     try:
         lines = light.read_text(encoding="utf-8-sig").splitlines()
@@ -101,7 +102,7 @@ def from_cellreplay(light: Path, heavy: Path) -> Converted:
     if len(times_ms) < 2 or (np.diff(times_ms) <= 0).any():
         raise EyelevelError(f"{light}: it must have two lines at least, of rising times")
     least_ms = float(delays_ms.min())
-    # Both count from the same instant. The first delay that was seen holds from there on.
+    # Both traces count from the same instant. Before the first measured delay, that delay is assumed.
     times_s = np.append(0.0, times_ms[1:] / 1e3)
     ends_s = {"heavy": float(rates[TIME].iloc[-1]), "light": float(times_s[-1])}
     period_s = min(ends_s.values())
@@ -116,13 +117,14 @@ def from_cellreplay(light: Path, heavy: Path) -> Converted:
 
 
 def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
-    """A log of measurements, whose `columns` are known by what they are ("time", "rate", …). Raises EyelevelError."""
+    """The conditions in a log of measurements; `columns` maps a quantity ("time", "rate", …) to its column. Raises
+    EyelevelError."""
     log = Log.read(path, [column.name for column in columns.values()])
     times_s, notes = log.times_s(columns["time"].name, UNITS["time"][columns["time"].unit])
     table = pd.DataFrame({"time": times_s}, dtype=float)
     for what, column in columns.items():
         if what != "time":
-            # No round trip takes no time.
+            # A round trip of 0 is impossible.
             measured = log.measurements(column.name, positive=what == "rtt")
             table[what] = pd.Series(measured, dtype=float) * UNITS[what][column.unit]
     if untimed := int(table["time"].isna().sum()):
@@ -132,7 +134,7 @@ def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
         notes += (f"{lacking} rows lack a value (or have -1), which is that of the row before, or at first the next",)
     if repeated := int(table["time"].duplicated().sum()):
         notes += (f"{repeated} rows have the time of another, and count with it, by their mean",)
-    # A value that was not measured is as it was before.
+    # A missing value is taken from the measurement before.
     table = table.groupby("time", as_index=False).mean().sort_values("time").ffill().bfill()
     if len(table) < 2:
         raise EyelevelError(f"{path} has fewer than 2 times in {columns['time'].name!r}")
@@ -148,13 +150,13 @@ def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
         converted[DELAY] = table["delay"] - table["delay"].min()
     if "loss" in table:
         converted[LOSS] = table["loss"]
-    # The last measurement is taken to hold for the median time between two measurements.
+    # The last measurement is assumed to hold for the median interval between measurements.
     usual_s = float(converted[TIME].diff().median())
     return Converted(_closed(converted, converted[TIME].iloc[-1] + usual_s), min_rtt_ms, notes)
 
 
 def text_of(converted: Converted, source: str) -> str:
-    """A conditions file that says where it comes from. Raises EyelevelError when it may not have one of the values."""
+    """The text of a conditions file that names its source. Raises EyelevelError when a value is not allowed."""
     table = converted.table
     for column in table:
         values = table[column].to_numpy(float)
@@ -175,7 +177,8 @@ def text_of(converted: Converted, source: str) -> str:
 
 
 def has_columns(path: Path) -> bool:
-    """Whether the file at `path` is a conditions file, or a log. Raises EyelevelError when it cannot be read."""
+    """Whether the file at `path` has columns: it is a conditions file or a log. Raises EyelevelError when it cannot be
+    read."""
     try:
         return is_conditions(path)
     except OSError as error:
@@ -183,7 +186,7 @@ def has_columns(path: Path) -> bool:
 
 
 def delivery_trace_text(path: Path) -> str:
-    """The rates of the conditions file at `path` as a delivery trace of Mahimahi's. Raises EyelevelError."""
+    """The rates of the conditions file at `path` as a Mahimahi delivery trace. Raises EyelevelError."""
     try:
         conditions = read_conditions(path)
     except (OSError, ValueError) as error:
@@ -194,7 +197,7 @@ def delivery_trace_text(path: Path) -> str:
 
 
 def _rates(path: Path) -> pd.DataFrame:
-    """The rate of a delivery trace over time, and when it ends."""
+    """The rate of a delivery trace over time, and its end."""
     try:
         at_ms = np.array([_whole_ms(line) for line in read_trace(path)])
     except (OSError, EOFError, ValueError) as error:
@@ -202,21 +205,21 @@ def _rates(path: Path) -> pd.DataFrame:
     if not len(at_ms) or at_ms[-1] == 0 or (np.diff(at_ms) < 0).any():
         raise EyelevelError(f"{path} is no delivery trace of Mahimahi's: its times must rise to more than 0")
     edges = np.append(np.arange(0, at_ms[-1], BIN_MS), at_ms[-1])
-    # An opportunity at the end of a bin is of this bin, as a packet that is due then has been sent until then.
+    # An opportunity at the end of a bin belongs to this bin, since the packet that is due then has been sent by then.
     counts, _ = np.histogram(np.maximum(at_ms - 0.5, 0), edges)
     rates = counts * PACKET_BITS / 1e3 / np.diff(edges)
     return _closed(pd.DataFrame({TIME: edges[:-1] / 1e3, RATE: rates}), at_ms[-1] / 1e3)
 
 
 def _whole_ms(line: bytes) -> int:
-    """A line of a delivery trace. Raises ValueError."""
+    """The number of ms in a line of a delivery trace. Raises ValueError."""
     if not WHOLE.fullmatch(text := line.decode()):
         raise ValueError(f"{text[:80]!r} is no time in whole ms from 0 on")
     return int(text)
 
 
 def _closed(table: pd.DataFrame, period_s: float) -> pd.DataFrame:
-    """`table`, of which rows that change nothing are left out, with a row at its end: the next whole millisecond."""
+    """`table` without rows that change nothing, and with a row for its end: the next whole millisecond."""
     period_s = math.ceil(period_s * 1e3 - ROUNDING_MS) / 1e3
     changes = table.drop(columns=TIME).diff().ne(0).any(axis=1)
     end = table.iloc[[-1]].assign(**{TIME: period_s})

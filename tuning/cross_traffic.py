@@ -1,7 +1,7 @@
-"""Cross traffic: background flows of others, who share a network with the page, as `networks.toml` names them.
+"""Cross traffic: background flows of other users that share a network with the page, as `networks.toml` names them.
 
-A flow is described by a protocol, as servers of pages are: TCP flows are stock Linux's with the congestion control that
-they are named after, QUIC flows stock quic_server's.
+A flow is described by a protocol, like servers of pages: TCP flows are stock Linux with the congestion control that
+they are named after, QUIC flows are stock quic_server.
 """
 
 from dataclasses import dataclass, replace
@@ -13,17 +13,17 @@ from tuning.impairments.on_off import OnOff
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# A bulk flow is steady after this many of its longest round trips, but at the earliest and at the latest after these
-# seconds.
+# A bulk flow counts as steady after this many of its longest round trips, but not before the first and not after the
+# second number of seconds.
 STEADY_ROUND_TRIPS, LEAST_STEADY_S, MOST_STEADY_S = 40, 5.0, 20.0
-# The longest wait in a queue to reckon with where nothing limits it.
+# The longest wait in a queue that is assumed if nothing limits it.
 UNLIMITED_WAIT_MS = 500.0
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One background flow: what it is called, how its sender sends, in which direction, and when it is on and off if
-    it is not always on."""
+    """A background flow: its name, how its sender sends, its direction, and when it is on and off (if it is not always
+    on)."""
 
     name: str
     protocol: Protocol
@@ -32,7 +32,7 @@ class Flow:
 
 
 def flows_of(network: Network) -> tuple[Flow, ...]:
-    """The background flows of `network`, downwards first."""
+    """The background flows of `network`, those to the client first."""
     kinds = [(kind, DOWN) for kind in network.cross_traffic or ()] + [
         (kind, UP) for kind in network.up_cross_traffic or ()
     ]
@@ -40,13 +40,13 @@ def flows_of(network: Network) -> tuple[Flow, ...]:
 
 
 def protocol_of(kind: str) -> Protocol:
-    """How a flow of this kind, of `tuning.impairments.cross_traffic.CROSS_TRAFFIC`, sends."""
+    """How a flow of this kind sends (`tuning.impairments.cross_traffic.CROSS_TRAFFIC`)."""
     base = protocols.load()["quic" if kind.startswith(QUIC_FLOW) else "tcp"]
     return replace(base, name=kind, congestion_control=kind.removeprefix(QUIC_FLOW))
 
 
 def steady_s(network: Network) -> float:
-    """For how long flows behind `network` run before they are in their steady state: out of slow start, and through
-    some periods of their congestion control."""
+    """How long flows on `network` run until they are steady: past slow start, and past some periods of their congestion
+    control."""
     round_trip_s = (network.min_rtt_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS)) / 1e3
     return min(max(STEADY_ROUND_TRIPS * round_trip_s, LEAST_STEADY_S), MOST_STEADY_S)

@@ -1,9 +1,9 @@
-"""Defaults of what is measured, in a module that imports nothing else."""
+"""Default settings of measurements; this module imports nothing else."""
 
 DEFAULT_BROWSER = "chromium"
-# Those of `shells/`.
+# The shells in `shells/`.
 DEFAULT_SHELLS = "ours"
-# Values of settings for distances of servers, think times, certificates and versions of HTTP: off, or as recorded.
+# Values of the settings for server distances, think times, certificates and HTTP versions: off, or as recorded.
 OFF, RECORDED = "off", "recorded"
-# How often an invalid run is repeated before it is given up.
+# How often an invalid run is repeated before it is abandoned.
 REPEATS = 2

@@ -1,28 +1,32 @@
-"""Devices that pages are loaded on, from `devices.toml`, and the names of browsers on them: `chromium-on-phone-mid`."""
+"""The devices on which pages are loaded (`devices.toml`), and names of browsers on them: `chromium-on-phone-mid`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tuning.settings import Reader, choose, choose_one
 
-# This machine as it is, and the window that a site was recorded in.
+# This machine without emulation, and the window in which a site was recorded.
 DESKTOP = "desktop"
-# Stands between the names of a browser and of the device that it is on.
+# Separates the names of a browser and its device.
 ON = "-on-"
-# A network in another browser than the first of a campaign is called `lte@firefox`. No network's own name has it.
+# On a campaign's second and further browsers, a network is called `lte@firefox`. No network's own name contains this
+# sign.
 IN_BROWSER = "@"
-# BenchmarkIndex of Lighthouse; those of the fastest processors are some thousand. Slower devices than the slowest here
-# would get less than a tenth of a fast processor, which the kernel does not give evenly: their index scattered by 15 %.
+# Lighthouse's BenchmarkIndex; the fastest processors reach some thousand. A device slower than the slowest here would
+# get less than a tenth of a fast processor, which the kernel does not grant evenly: its index scattered by 15 %.
 LEAST_INDEX, MOST_INDEX = 200, 5000
 MOST_CORES = 16
-# Duration of a pace check (s): the benchmark's start, and its trials on each device.
+# How long a pace check takes (s): the start of the benchmark, and its trials on each device.
 PACE_CHECK_S, PACE_CHECK_OF_DEVICE_S = 3.0, 6.5
 
 
 @dataclass(frozen=True)
 class Device:
-    """A phone: the `width` and `height` of its window (CSS pixels), how many of its own pixels each of these has in a
-    row, the `model` that it tells servers, and its processor: a BenchmarkIndex of `index` for each of `cores`."""
+    """A phone.
+
+    `width` and `height` are its window in CSS pixels; it has several device pixels for each in a row. It tells servers
+    its `model`. Its processor has `cores`, each with a BenchmarkIndex of `index`.
+    """
 
     name: str
     model: str
@@ -34,12 +38,12 @@ class Device:
 
 
 def checked(device: Device) -> Device:
-    """`device`, if one can be like that. Raises ValueError with what is wrong with it."""
+    """`device`, if such a device is possible. Raises ValueError with the fault."""
     if device.name == DESKTOP or ON in device.name:
         raise ValueError(
             f"a device cannot be called {device.name!r}: {DESKTOP} is this machine, and {ON!r} joins names"
         )
-    # As encoders of films want them.
+    # Encoders of films require this.
     for name, pixels in (("width", device.width), ("height", device.height)):
         if pixels % 2 or not 200 <= pixels <= 4000:
             raise ValueError(f"{name} must be an even number from 200 to 4000")
@@ -53,7 +57,8 @@ def checked(device: Device) -> Device:
 
 
 def require_network_name(name: str) -> None:
-    """Raises ValueError when no network can be called `name`, since that is a network's name in a browser."""
+    """Raise ValueError when `name` cannot be a network's name, because it contains the sign for a network in a further
+    browser."""
     if IN_BROWSER in name:
         raise ValueError(f"{name!r} is no name for a network: {IN_BROWSER!r} stands before a browser's name")
 
@@ -63,30 +68,31 @@ load = Reader("devices.toml", Device, checked, units={}).load
 
 
 def device_of(name: str) -> Device | None:
-    """The device of a browser of this name; None when it is this machine. Raises EyelevelError when there is none."""
+    """The device of the browser called `name`; None for this machine. Raises EyelevelError when the device does not
+    exist."""
     _, device = browser_and_device(name)
     return None if device == DESKTOP else choose_one("device", device, load())
 
 
 def browser_and_device(name: str) -> tuple[str, str]:
-    """The names of the browser and of the device in the `name` of a browser on a device, as `on_device` makes it."""
+    """The names of the browser and of the device in `name`: the inverse of `on_device`."""
     browser, _, device = name.partition(ON)
     return browser, device or DESKTOP
 
 
 def on_device(browser: str, device: str) -> str:
-    """The name that the browser of this name has on the device of that name."""
+    """The name of this browser on this device."""
     return browser if device == DESKTOP else f"{browser}{ON}{device}"
 
 
 def on_devices(programs: Iterable[str], wanted: str | Iterable[str]) -> list[str]:
-    """The names that these browsers have on each of the devices that are `wanted`. Raises EyelevelError."""
+    """The names of these browsers on each of the `wanted` devices. Raises EyelevelError."""
     known = {DESKTOP: DESKTOP} | {name: name for name in load()}
     chosen = choose("device", wanted, known)
     return [on_device(program, device) for program in programs for device in chosen]
 
 
 def described(name: str) -> str:
-    """A browser of this name to a reader: `Chromium on phone-mid`."""
+    """The browser called `name` in words for a reader: `Chromium on phone-mid`."""
     browser, device = browser_and_device(name)
     return browser.capitalize() if device == DESKTOP else f"{browser.capitalize()} on {device}"

@@ -1,21 +1,21 @@
-"""Hops: what stands in the middle of a path, and the half of the path between it and the servers."""
+"""Hops: a middlebox on the path, and the half of the path between it and the servers."""
 
 from dataclasses import dataclass
 
-# The kind that hands every packet on: the same two halves, for comparison. `replay.hops` has all.
+# The kind that forwards every packet: the same two halves, for comparison. `replay.hops` has all kinds.
 NONE = "none"
-# Linux's.
+# The defaults of Linux.
 USUAL_CONGESTION_CONTROL, USUAL_WINDOW_PACKETS = "cubic", 10
 
 
 @dataclass(frozen=True)
 class Hop:
-    """A hop of this `kind`, and what lies between it and the servers: the far half of a network, whose own settings are
-    those of the near half, between the browser and the hop.
+    """A hop of this `kind`, and the far half of the network, between the hop and the servers.
 
-    `min_rtt_ms`, rates, `queue_ms`, `loss` and `jitter_ms` are as a network's (`tuning.networks`). With
-    `congestion_control` and `initial_window_packets` a hop that splits connections sends in both directions, one that
-    terminates them, and its servers, to each other, and one that tunnels to the browser; the rest is the usual.
+    The network's own keys describe the near half, between the browser and the hop. `min_rtt_ms`, rates, `queue_ms`,
+    `loss` and `jitter_ms` are as in a network (`tuning.networks`). `congestion_control` and `initial_window_packets`
+    apply to a hop that splits connections in both directions; to a hop that terminates them, and to its servers, on
+    their half; and to a hop that tunnels, towards the browser. Everything else uses defaults.
     """
 
     kind: str

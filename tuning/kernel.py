@@ -1,8 +1,8 @@
-"""Applying a protocol's settings to the network namespace we are in, and reading back what holds.
+"""Applies a protocol's settings to the current network namespace, and reads them back.
 
-Nothing is taken as set because it was written: every value is read again, and one that did not take
-stops the run. Initial window and congestion control are attributes of routes, since a namespace of its
-own may not choose every congestion control by sysctl (`tcp_allowed_congestion_control` is the machine's).
+A value is not trusted because it was written: every value is read again, and a wrong one stops the run. Initial window
+and congestion control are set as attributes of routes, since a namespace may not choose every congestion control by
+sysctl (`tcp_allowed_congestion_control` belongs to the whole machine).
 """
 
 import json
@@ -16,16 +16,16 @@ from base.places import PROJECT, tool
 from base.processes import run_program
 from tuning.protocols import Protocol
 
-# The sending side of the browser, which no protocol changes: stock Linux.
+# How the browser's side sends, whatever the protocol: as stock Linux.
 CLIENT_CONGESTION_CONTROL = "cubic"
 
-# The algorithms that are built in or whose modules are loaded; root alone has a module loaded by naming it.
+# The algorithms that are built in or whose modules are loaded; only root can load a module by using its name.
 CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
-# iproute2's name in JSON for what its command line calls otherwise.
+# The names in iproute2's JSON that differ from those on its command line.
 JSON_NAMES = {"congctl": "congestion"}
 
-# The attributes that distinguish routes: iproute2's name for each in JSON, and on the command line.
+# The attributes that distinguish routes: name in iproute2's JSON → name on its command line.
 ROUTE_KEYWORDS = {"gateway": "via", "protocol": "proto", "scope": "scope", "prefsrc": "src"}
 
 
@@ -45,7 +45,7 @@ def apply_sysctls(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
-    """Set up what servers send over `device` for `protocol`; returns the routes as read back.
+    """Set up how servers send over `device` for `protocol`; returns the routes as read back.
 
     Raises EyelevelError.
     """
@@ -53,7 +53,7 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
     try:
         return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": control})
     except EyelevelError as error:
-        # Asked for afterwards: for root the kernel loads the module.
+        # Check this only after a failure: for root, the kernel loads the module.
         if control in CONGESTION_CONTROLS.read_text().split():
             raise
         now_and_at_boot = f"{PROJECT}/setup/grant bbr" if control == "bbr" else f"modprobe tcp_{control}"
@@ -64,10 +64,10 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
 
 
 def set_discipline(device: str, *, paced: bool) -> str:
-    """Set how packets queue at `device`: by fq, which paces TCP, if it is to be `paced` and the kernel has that.
+    """Set the queueing discipline of `device`: fq, which paces TCP, if it is to be `paced` and the kernel has fq.
 
-    Otherwise by pfifo, which does not, whatever this machine's default is; what is to be paced then relies on the
-    listening sockets, which ask for TCP's own pacing (`servers.nginx`). Returns which. Raises EyelevelError.
+    Otherwise pfifo, which does not pace, whatever this machine's default is; then pacing relies on the listening
+    sockets, which request TCP's own pacing (`servers.nginx`). Returns the discipline. Raises EyelevelError.
     """
     for kind in ("fq", "pfifo") if paced else ("pfifo",):
         command: list[str | Path] = [tool("tc"), "qdisc", "replace", "dev", device, "root", kind]
@@ -83,11 +83,11 @@ def set_discipline(device: str, *, paced: bool) -> str:
 
 
 def limit_buffers(device: str, protocol: Protocol) -> int | None:
-    """Make `notsent_lowat_bytes` of `protocol`, if it has that, hold for what servers send over `device`.
+    """Make `notsent_lowat_bytes` of `protocol`, if set, effective for what servers send over `device`.
 
-    The kernel looks at it only when it begins a new buffer of a connection, and into one go as many bytes as the device
-    takes at once (generic segmentation offload): usually 64 KiB. Returns the number as read back, or None where the
-    device stays as it is. Raises EyelevelError.
+    The kernel checks that limit only when it begins a new buffer of a connection, and one buffer holds as many bytes as
+    the device takes at once (generic segmentation offload), usually 64 KiB. So this lowers that number. Returns it as
+    read back, or None if the device does not change. Raises EyelevelError.
     """
     wanted_bytes = protocol.notsent_lowat_bytes
     if wanted_bytes is None or wanted_bytes >= _largest_buffer_bytes(device):
@@ -104,18 +104,19 @@ def _largest_buffer_bytes(device: str) -> int:
 
 
 def tune_client_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
-    """Set how the browser's side sends over `device`, and the largest segments it asks for; returns the routes."""
+    """Set up how the browser's side sends over `device`, and the largest segments that it announces; returns the
+    routes."""
     segments = {"advmss": protocol.mss_bytes} if protocol.mss_bytes else {}
     return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL, **segments})
 
 
 def tune_hop_routes(device: str, congestion_control: str, initial_window_packets: int) -> list[dict[str, Any]]:
-    """Set the congestion control and the initial window of what a hop sends over `device`; returns the routes."""
+    """Set the congestion control and the initial window with which a hop sends over `device`; returns the routes."""
     return _tune_routes(device, {"initcwnd": initial_window_packets, "congctl": congestion_control})
 
 
 def read_sysctls(names: Iterable[str]) -> dict[str, str]:
-    """Kernel parameters of this namespace as they are."""
+    """The current values of kernel parameters of this namespace."""
     return {name: " ".join((Path("/proc/sys") / name.replace(".", "/")).read_text().split()) for name in names}
 
 

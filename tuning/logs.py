@@ -1,6 +1,6 @@
-"""Logs of measurements as columns of numbers and times, from tables that other programs have written.
+"""Reads logs of measurements, tables written by other programs, as columns of numbers and times.
 
-Programs write numbers and dates in many ways. A text that could mean two numbers is refused, with its line.
+Programs write numbers and dates in many ways. An ambiguous text is refused, with its line.
 """
 
 import csv
@@ -16,13 +16,13 @@ import numpy as np
 from base.errors import EyelevelError
 
 DELIMITERS = (",", ";", "\t", "|", " ")
-# Lower-case texts that stand for no value.
+# Lower-case texts that mean "no value".
 MISSING = frozenset(("", "-", "--", "?", "*", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none"))
-# Many programs write it where nothing was measured. None of a log's columns has negative values, except for times.
+# Many programs write -1 if nothing was measured. No column of a log has negative values, except times.
 NO_VALUE = -1.0
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 OTHER_MARK = str.maketrans(",.", ".,")
-# A comma with three digits behind it may also be one between thousands.
+# In such a number, the comma may be a decimal comma or separate thousands.
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 
 ZONE = r"(?P<zone> ?(Z|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?))?"
@@ -32,7 +32,7 @@ HALF = r"(?P<half> ?[AP]M)?"
 COMPACT = rf"(?P<hour>[0-9]{{2}})(?P<minute>[0-9]{{2}})((?P<second>[0-9]{{2}}){FRACTION})?"
 COMPACT_DATE = r"(?P<year>(19|20)[0-9]{2})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
 BETWEEN = "([T_ -]|, )"
-# The notations of docs/traces.md; all dates of a column have one of them.
+# The notations in docs/traces.md; all dates of a column must have the same one.
 YEAR_FIRST, YEAR_LAST, COMPACT_DATES, TIMES_OF_DAY = (
     re.compile(pattern + ZONE, re.IGNORECASE)
     for pattern in (
@@ -47,7 +47,7 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True)
 class Log:
-    """The columns of a log that were asked for, as texts, and the number of each row's line in its file."""
+    """The requested columns of a log, as texts, and the line number of each row."""
 
     path: Path
     lines: tuple[int, ...]
@@ -73,10 +73,10 @@ class Log:
         return cls(path, tuple(number for number, _ in rows), columns)
 
     def numbers(self, name: str) -> list[Decimal | None]:
-        """A column's numbers; None where there is no value. Raises EyelevelError."""
+        """A column's numbers; None for a missing value. Raises EyelevelError."""
         has_commas, values = self._has_decimal_commas(), list[Decimal | None]()
         for line, text in self._values(name):
-            # A number of the other mark is none here.
+            # A number with the other decimal mark is refused.
             number = text.translate(OTHER_MARK) if text and has_commas else text
             if number and not NUMBER.fullmatch(number):
                 mark = " with a decimal comma, as others have," if has_commas else ","
@@ -86,8 +86,11 @@ class Log:
         return values
 
     def measurements(self, name: str, *, positive: bool = False) -> list[float | None]:
-        """A column's numbers, none of which may be negative, or 0 if they are `positive`; NO_VALUE is no value. Raises
-        EyelevelError."""
+        """A column's numbers, none of which may be negative, nor 0 if they must be `positive`; NO_VALUE means a missing
+        value.
+
+        Raises EyelevelError.
+        """
         values = [None if number is None or number == NO_VALUE else float(number) for number in self.numbers(name)]
         for (line, text), value in zip(self._values(name), values, strict=True):
             if value is not None and (value < 0 or (positive and not value)):
@@ -97,8 +100,10 @@ class Log:
         return values
 
     def times_s(self, name: str, unit_s: float) -> tuple[list[float | None], tuple[str, ...]]:
-        """The times of a column since the earliest, and what a person should know of them. Numbers are in a unit of
-        `unit_s` seconds. Raises EyelevelError."""
+        """The times in a column since the earliest one, and notes for the user.
+
+        Numbers are in a unit of `unit_s` seconds. Raises EyelevelError.
+        """
         values = [(line, text) for line, text in self._values(name) if text is not None]
         times_s, notes = list[float](), tuple[str, ...]()
         if not values:
@@ -106,7 +111,7 @@ class Log:
         is_compact = unit_s == 1 and all(_is_compact_date(text) for _, text in values)
         if not is_compact and NUMBER.fullmatch(values[0][1].replace(",", ".")):
             numbers = [number for number in self.numbers(name) if number is not None]
-            # Times since 1970 have more digits than a float.
+            # Times since 1970 have more digits than a float can hold.
             times_s = [float((number - min(numbers)) * Decimal(str(unit_s))) for number in numbers]
         elif TIMES_OF_DAY.fullmatch(values[0][1]):
             times_s = self._times_of_day_s(name, values)
@@ -116,7 +121,7 @@ class Log:
         return [None if text is None else next(following) for _, text in self._values(name)], notes
 
     def _dates_s(self, name: str, values: list[tuple[int, str]]) -> tuple[list[float], tuple[str, ...]]:
-        """The times of dates since the earliest, and what a person should know of them."""
+        """The times of dates since the earliest one, and notes for the user."""
         pattern = next((one for one in (YEAR_FIRST, YEAR_LAST, COMPACT_DATES) if one.fullmatch(values[0][1])), None)
         if pattern is None:
             raise self._fault(name, *values[0], "is no number, and no date as docs/traces.md has them")
@@ -138,7 +143,7 @@ class Log:
         return times_s[words], (f"dates are {words}: read the other way, rows would be days apart",)
 
     def _times_of_day_s(self, name: str, values: list[tuple[int, str]]) -> list[float]:
-        """The times of times of day, which go on after midnight, since the first."""
+        """The times of day since the first one, which may continue past midnight."""
         matches = self._matches(name, values, TIMES_OF_DAY)
         days_s = self._since_earliest(name, values, [_date(match) for match in matches])
         times_s = np.unwrap(days_s, period=DAY_S)
@@ -148,7 +153,7 @@ class Log:
         return [float(time_s) for time_s in times_s - times_s[0]]
 
     def _matches(self, name: str, values: list[tuple[int, str]], pattern: re.Pattern[str]) -> list[re.Match[str]]:
-        """`values` after the `pattern` of the first one; all must have the same parts."""
+        """`values` matched with the `pattern` of the first one; all must have the same parts."""
         matches: list[re.Match[str]] = []
         for line, text in values:
             match = pattern.fullmatch(text)
@@ -166,7 +171,7 @@ class Log:
         return [(date - min(known)).total_seconds() for date in known]
 
     def _has_decimal_commas(self) -> bool:
-        """Whether the numbers of all columns have a decimal comma, and no point. Raises EyelevelError."""
+        """Whether the numbers of all columns have a decimal comma and no point. Raises EyelevelError."""
         texts = [(name, line, text) for name in self.texts for line, text in self._values(name) if text and "," in text]
         commas = [one for one in texts if NUMBER.fullmatch(one[-1].translate(OTHER_MARK))]
         if commas and all(THOUSANDS.fullmatch(text) for *_, text in commas):
@@ -174,7 +179,7 @@ class Log:
         return bool(commas)
 
     def _values(self, name: str) -> Iterator[tuple[int, str | None]]:
-        """The line and the text of each row; None where there is no value."""
+        """The line and the text of each row; None for a missing value."""
         for line, text in zip(self.lines, self.texts[name], strict=True):
             yield line, None if text.lower() in MISSING else text
 
@@ -183,7 +188,7 @@ class Log:
 
 
 def _header(path: Path, line: str, names: Sequence[str]) -> tuple[list[str], str]:
-    """The names in the header, and the delimiter: one by which all `names` are there."""
+    """The names in the header, and the delimiter that separates them so that all `names` are found."""
     headers = [(_split(path, line, one), one) for one in DELIMITERS]
     header, delimiter = max(headers, key=lambda one: (len(set(names).intersection(one[0])), len(one[0])))
     for name in names:
@@ -197,10 +202,10 @@ def _header(path: Path, line: str, names: Sequence[str]) -> tuple[list[str], str
 
 
 def _rows(path: Path, lines: list[tuple[int, str]], delimiter: str, width: int) -> Iterator[tuple[int, list[str]]]:
-    """The line's number and the values of each row."""
+    """The line number and the values of each row."""
     for number, line in lines:
         values = _split(path, line, delimiter)
-        # A delimiter at the end of a line has no further value behind it.
+        # A delimiter at the end of a line does not start another value.
         while len(values) > width and not values[-1]:
             values.pop()
         if len(values) != width:
@@ -219,19 +224,21 @@ def _split(path: Path, line: str, delimiter: str) -> list[str]:
 
 
 def _parts(pattern: re.Pattern[str]) -> Iterator[str]:
-    """The parts that dates of this `pattern` have or not."""
+    """The parts that a date matching `pattern` may have."""
     return (part for part in ("half", "zone", "second") if part in pattern.groupindex)
 
 
 def _is_compact_date(text: str) -> bool:
-    """Whether `text` is a date, although it may consist of digits alone."""
+    """Whether `text` is a date although it may consist only of digits."""
     match = COMPACT_DATES.fullmatch(text)
     return bool(match and _date(match))
 
 
 def _date(match: re.Match[str], *, day_first: bool = False) -> datetime | None:
-    """The date that has these parts, in UTC; None when there is no such date. Where the year is last, the first number
-    is the month's, or the day's."""
+    """The date with these parts, in UTC; None when there is no such date.
+
+    If the year is last, the first number is the month, or with `day_first` the day.
+    """
     parts = {"year": "1970", "month": "1", "day": "1", "half": None, **match.groupdict()}
     month, day = (parts["day"], parts["month"]) if day_first else (parts["month"], parts["day"])
     hour, half = int(parts["hour"] or 0), (parts["half"] or "").strip().lower()

@@ -1,4 +1,4 @@
-"""Access networks: `networks.toml` as values, and what follows from them for each direction."""
+"""Access networks: the values of `networks.toml`, and what they imply for each direction."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -18,15 +18,15 @@ FILENAME = "networks.toml"
 IMPAIRMENTS: tuple[Impairment, ...] = tuple(
     sorted(registered(impairments, "IMPAIRMENT").values(), key=lambda one: (one.place, one.name))
 )
-# The keys that a grid of networks may vary: each whose value is no list, with the unit that the value has in a
-# network's name; a table's keys are those of `up_queue` and its like.
+# The keys that a grid of networks may vary (those whose value is not a list), with the unit that follows the value in a
+# network's name; keys of tables such as `up_queue` included.
 UNITS: Mapping[str, str] = {"quiet_ms": "quiet"} | {key: unit for one in IMPAIRMENTS for key, unit in one.units.items()}
 
 # A full segment of TCP over Ethernet.
 SEGMENT_BYTES = 1460
 # The shortest quiet time that was studied (docs/quiet-times.md).
 LEAST_QUIET_MS = 1000
-# The rate to reckon with where a network has no limit.
+# The rate that is assumed if a network has no limit.
 UNLIMITED_MBPS = 1000.0
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tuning.impairments.queue import Queues
 
     class _Impaired(Hopped, OnOffs, Queues, OverTime, Delay):
-        """The keys that others than their impairments read."""
+        """The keys that are also read outside their impairments."""
 else:
     _OF_ALL = [one.keys for one in reversed(IMPAIRMENTS)]
     _MOST = [keys for keys in _OF_ALL if not any(keys in more.__mro__[1:] for more in _OF_ALL)]
@@ -48,21 +48,21 @@ else:
 class Network(_Impaired):
     """One access network (paper, Table 2): the keys of all impairments. Rates are in Mbit/s, times in ms.
 
-    A page behind it has finished when no response to it has ended for `quiet_ms`, over whatever protocol; what holds
-    where nothing is given, is for browsers to say.
+    A page on it has finished when no response to it has ended for `quiet_ms`, over any protocol. If the key is missing,
+    the browser's default applies.
     """
 
     quiet_ms: int | None = None
 
     @property
     def follows_clock(self) -> bool:
-        """Whether what it does to a packet depends on when the emulator began, or on the packets before."""
+        """Whether its effect on a packet depends on the time since the emulator's start, or on earlier packets."""
         on_off = any((self.on_off, self.up_on_off, self.down_on_off))
         files = (self.up_trace, self.down_trace, self.up_conditions, self.down_conditions)
         return self.drops_chosen_packets or on_off or any(file is not None for file in files)
 
     def constant_rate_of(self, direction: str) -> float | None:
-        """The rate of one direction in Mbit/s, where it is one rate all the time; None where it is not."""
+        """The rate of one direction in Mbit/s, if it is constant; otherwise None."""
         varies = self.trace_of(direction) or self.on_off_of(direction)
         return None if varies else self.rate_of(direction)
 
@@ -73,7 +73,7 @@ class Network(_Impaired):
 
     @property
     def halves(self) -> "tuple[Network, ...]":
-        """The near and the far half as networks of their own; the network itself where there is no hop."""
+        """The near and the far half as separate networks; without a hop, the network itself."""
         if not (hop := self.hop):
             return (self,)
         near = replace(self, name=f"{self.name}: near", hop=None)
@@ -82,14 +82,14 @@ class Network(_Impaired):
 
     @property
     def path_rtt_ms(self) -> float:
-        """The least round-trip time between the browser and the servers."""
+        """The smallest round-trip time between the browser and the servers."""
         return sum(half.min_rtt_ms for half in self.halves)
 
     def tcp_rate_bps(self, connections: int = 1) -> float:
-        """The rate that this many TCP connections reach downwards: the link's, or the part that losses leave of it.
+        """The rate that this many TCP connections reach downwards: the link's, or less if losses limit it.
 
-        Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm" (CCR 1997):
-        rate <= (MSS / RTT) * 1.22 / sqrt(p) for each connection.
+        Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm" (CCR 1997): rate <= (MSS /
+        RTT) * 1.22 / sqrt(p) for each connection.
         """
         halves = self.halves
         rate_bps = min(half.down_mbps or UNLIMITED_MBPS for half in halves) * 1e6
@@ -114,14 +114,14 @@ class Network(_Impaired):
 
 
 def words(settings: Settings, *, short: bool = False) -> Iterator[str]:
-    """The impairments of a network, from its settings in `campaign.json`, each in a few words; `short` as it is called
-    at a figure."""
+    """The impairments of a network, each in a few words, from its settings in `campaign.json`; with `short` as in a
+    figure."""
     for one in IMPAIRMENTS:
         yield from (one.label or one.words if short else one.words)(settings)
 
 
 def _locate_files(table: Table, file: Path) -> Table:
-    """`table` with the paths in it, which are relative to `file`, made absolute."""
+    """`table` with its paths, which are relative to `file`, made absolute."""
 
     def located(path: Any) -> Any:
         return str((file.parent / path).resolve()) if isinstance(path, str) else path
@@ -134,7 +134,7 @@ def _locate_files(table: Table, file: Path) -> Table:
 
 
 def _finished(network: Network) -> Network:
-    """`network` with what follows from its keys. Raises ValueError with what is wrong with it."""
+    """`network` with the values derived from its keys. Raises ValueError with the fault."""
     require_network_name(network.name)
     if network.quiet_ms is not None and network.quiet_ms < LEAST_QUIET_MS:
         raise ValueError(f"quiet_ms must be at least {LEAST_QUIET_MS}")
@@ -150,5 +150,5 @@ def _finished(network: Network) -> Network:
     return network
 
 
-# Every network by name: those of a file, or all that there are.
+# Load every network by name: those of a file, or all.
 load = Reader(FILENAME, Network, _finished, UNITS, _locate_files).load

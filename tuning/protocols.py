@@ -1,7 +1,7 @@
-"""Protocol settings: `protocols.toml` as values.
+"""Protocol settings: the values of `protocols.toml`.
 
-A protocol is a value: it travels to servers, emulated network and browser as it is, and nobody looks its name up again.
-The server itself knows what it cannot do (`servers.contract`).
+A protocol is passed by value to servers, emulated network and browser; its name is not looked up again. Each server
+knows which settings it does not support (`servers.contract`).
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ FILENAME = "protocols.toml"
 
 @dataclass(frozen=True)
 class Transport:
-    """The properties that follow from the transport alone.
+    """The properties that depend only on the transport.
 
-    `handshake_round_trips`: what a connection costs before its first request leaves (RFC 8446, RFC 9001).
-    `in_kernel`: whether the kernel does it, so that its settings are the kernel's.
-    `default_server`: who serves it where a protocol does not say.
-    `must_be_known`: whether the browser must have learnt that a server speaks it before it can use it.
+    `handshake_round_trips`: the round trips of a connection before its first request is sent (RFC 8446, RFC 9001).
+    `in_kernel`: whether the kernel implements it, so that its settings are the kernel's. `default_server`: the server
+    unless a protocol names one. `must_be_known`: whether the browser can use it only if it already knows that a server
+    speaks it.
     """
 
     http_version: str
@@ -37,30 +37,32 @@ TRANSPORTS = {
     "tcp": Transport("h2", handshake_round_trips=2, in_kernel=True, default_server="nginx", must_be_known=False),
     "quic": Transport("h3", handshake_round_trips=1, in_kernel=False, default_server="quic_server", must_be_known=True),
 }
-# TCP Fast Open for all that listen and all that connect, without the cookie of a visit before (Linux's ip-sysctl.rst).
+# TCP Fast Open for all listening and connecting sockets, without the cookie of an earlier visit (Linux's
+# ip-sysctl.rst).
 TCP_FAST_OPEN = "net.ipv4.tcp_fastopen"
 FAST_OPEN_SERVER, FAST_OPEN_CLIENT = str(0x2 | 0x200 | 0x400), str(0x1 | 0x4)
-# How much of what was written to a socket the kernel holds unsent before the socket takes more (Linux's ip-sysctl.rst).
+# How many unsent bytes of a socket the kernel holds before the socket takes more (Linux's ip-sysctl.rst).
 TCP_NOTSENT_LOWAT = "net.ipv4.tcp_notsent_lowat"
-NOTSENT_LOWAT_LIMIT_BYTES = 1 << 32  # the kernel holds it in 32 bits, all of them set for "no limit"
+NOTSENT_LOWAT_LIMIT_BYTES = 1 << 32  # the kernel holds it in 32 bits; all of them set mean "no limit"
 SYSCTLS = ("server_sysctls", "client_sysctls")
-# The maximum segment size in packets of 1500 bytes, the least that Linux takes, and what time stamps take of it.
+# The maximum segment size in packets of 1500 bytes, the smallest that Linux accepts, and the bytes of it that time
+# stamps take.
 LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
-# The most packets of a congestion window: 1.2 Gbit/s at a round trip of a second.
+# The most packets of a congestion window: 1.2 Gbit/s at a round-trip time of one second.
 MOST_WINDOW_PACKETS = 100_000
-# The most that a TLS record carries (RFC 8446, section 5.1), and the least that a server is made to send.
+# The most bytes that a TLS record carries (RFC 8446, section 5.1), and the smallest limit that a server can be given.
 LARGEST_RECORD_BYTES, LEAST_RECORD_BYTES = 16384, 512
-# For the key exchange. The browser sends a share for one of those that the servers have.
+# The groups for the key exchange. The browser sends a key share only for one of those that the servers support.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
 BROWSERS_GROUP = "X25519"
-# How a browser finds out that servers speak another protocol, too: by a header field of their responses (RFC 7838),
-# from what it has kept of a visit before, or from the name server (RFC 9460).
+# How a browser finds out that servers also speak another protocol: by a header field of their responses (RFC 7838),
+# from an earlier visit, or from DNS (RFC 9460).
 ALT_SVC, VISIT_BEFORE, HTTPS_RECORD = "alt-svc", "visit-before", "https-record"
 DISCOVERIES = (ALT_SVC, VISIT_BEFORE, HTTPS_RECORD)
 
 
-# The metadata of a key that has a meaning over one transport alone, and of one that only those servers take that have
-# it among their `choices` (`servers.contract`).
+# Metadata of keys: one marks keys that apply to a single transport, the other keys that only some servers support,
+# which list them in `choices` (`servers.contract`).
 TRANSPORT, CHOICE = "transport", "choice"
 _TCP, _QUIC = {TRANSPORT: "tcp"}, {TRANSPORT: "quic"}
 _CHOICE = {CHOICE: True}
@@ -68,7 +70,7 @@ _CHOICE = {CHOICE: True}
 
 @dataclass(frozen=True)
 class Protocol:
-    """One protocol setting (paper, Table 1); the keys are explained in `protocols.toml`."""
+    """One protocol setting (paper, Table 1); `protocols.toml` explains the keys."""
 
     name: str
     transport: str
@@ -99,7 +101,7 @@ class Protocol:
             object.__setattr__(self, "server", TRANSPORTS[self.transport].default_server)
 
     def given(self, what: str) -> dict[str, Any]:
-        """The keys with this metadata (`TRANSPORT` or `CHOICE`) that have another value than their default, and that
+        """The keys with this metadata (`TRANSPORT` or `CHOICE`) whose value differs from the default, and their
         metadata."""
         return {
             one.name: one.metadata[what]
@@ -109,17 +111,18 @@ class Protocol:
 
     @property
     def http_version(self) -> str:
-        """The version of HTTP that goes over it, as ALPN names it: h2 or h3."""
+        """The version of HTTP that uses it, as ALPN names it: h2 or h3."""
         return TRANSPORTS[self.transport].http_version
 
     @property
     def in_kernel(self) -> bool:
-        """Whether the kernel's TCP carries it, which then is to be set up."""
+        """Whether the kernel's TCP carries it, and must be set up."""
         return TRANSPORTS[self.transport].in_kernel
 
     @property
     def alternative_service(self) -> "Protocol | None":
-        """The protocol that the same servers speak, too, which the browser may find and use instead; None of most."""
+        """The protocol that the same servers also speak, which the browser may discover and use instead; usually
+        None."""
         if self.alternative_settings is None:
             return None
         return structured(dict(self.alternative_settings), Protocol, f"the alternative of {self.name}")
@@ -130,12 +133,12 @@ class Protocol:
 
     @property
     def announces_alternative(self) -> bool:
-        """Whether each response says that there is an alternative. One that has HTTPS records has them alone."""
+        """Whether each response announces the alternative. With discovery by HTTPS records, only these announce it."""
         return self.discovery in (ALT_SVC, VISIT_BEFORE)
 
     @property
     def has_known_alternative(self) -> bool:
-        """Whether the browser knows of the alternative when it asks for the page."""
+        """Whether the browser knows of the alternative when it requests the page."""
         return self.discovery in (VISIT_BEFORE, HTTPS_RECORD)
 
     @property
@@ -146,25 +149,25 @@ class Protocol:
 
     @property
     def browser_knows_servers(self) -> bool:
-        """Whether the browser knows of every server, before it asks, that it speaks this version of HTTP."""
+        """Whether the browser knows, before its first request, that every server speaks this version of HTTP."""
         return self.known_servers if self.known_servers is not None else TRANSPORTS[self.transport].must_be_known
 
     @property
     def segment_bytes(self) -> int:
-        """The bytes that a full segment of TCP carries besides its time stamps (RFC 7323)."""
+        """The bytes of data in a full TCP segment with time stamps (RFC 7323)."""
         return (self.mss_bytes or LARGEST_MSS_BYTES) - TIMESTAMPS_BYTES
 
     @property
     def needs_hello_retry(self) -> bool:
-        """Whether servers answer a ClientHello by a HelloRetryRequest, since it has no share for their group."""
+        """Whether servers answer a ClientHello by a HelloRetryRequest, since it has no key share for their group."""
         return self.tls_group != BROWSERS_GROUP
 
     @property
     def round_trips_before_request(self) -> int:
-        """The round trips that a connection costs before its first request leaves (RFC 8446, RFC 9001).
+        """The round trips of a connection before its first request is sent (RFC 8446, RFC 9001).
 
-        TCP Fast Open saves nothing: the browser's ClientHello, which has a key share for a post-quantum group, does
-        not fit into a SYN.
+        TCP Fast Open saves none: the browser's ClientHello has a key share for a post-quantum group, and does not fit
+        into a SYN.
         """
         return TRANSPORTS[self.transport].handshake_round_trips + self.needs_hello_retry - self.early_data
 
@@ -182,8 +185,8 @@ class Protocol:
 
     @property
     def restarts_after_idle(self) -> bool:
-        """Whether the servers begin anew with the initial window after a pause (RFC 5681 section 4.1)."""
-        sysctl = self.server_sysctls.get("net.ipv4.tcp_slow_start_after_idle", "1")  # as Linux has it
+        """Whether the servers return to the initial window after a pause (RFC 5681 section 4.1)."""
+        sysctl = self.server_sysctls.get("net.ipv4.tcp_slow_start_after_idle", "1")  # Linux's default
         return self.in_kernel and sysctl != "0"
 
 
@@ -192,7 +195,8 @@ def _default(key: Field[Any]) -> Any:
 
 
 def _checked(protocol: Protocol) -> Protocol:
-    """`protocol`, checked, with what browsers know. Raises ValueError with what is wrong with it, whoever serves it."""
+    """`protocol`, checked, with the browser's knowledge of servers. Raises ValueError with a fault that exists for
+    every server."""
     if protocol.transport not in TRANSPORTS:
         raise ValueError(f"transport must be one of {', '.join(TRANSPORTS)}, not {protocol.transport!r}")
     if protocol.initial_window_packets < 1:
@@ -219,7 +223,8 @@ def _checked(protocol: Protocol) -> Protocol:
             raise ValueError(f"{key} is for transport {transport}")
     _check_kernel_settings(protocol)
     if protocol.browser_knows_servers:
-        # Said, so that a campaign that was begun when browsers knew nothing is not continued as if it were the same.
+        # State it explicitly, so that a campaign from the time when browsers knew nothing is not resumed as if it were
+        # the same.
         return replace(protocol, known_servers=True)
     return protocol
 
@@ -259,7 +264,7 @@ _READER = Reader(FILENAME, Protocol, _checked, {"initial_window_packets": "packe
 
 
 def load(file: Path | None = None) -> Catalogue[Protocol]:
-    """Every protocol by name: those of `file`, or all that there are. Raises EyelevelError."""
+    """Every protocol by name: those of `file`, or all. Raises EyelevelError."""
     catalogue = _READER.load(file)
     for name, protocol in catalogue.items():
         if (wanted := protocol.alternative) is not None:

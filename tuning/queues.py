@@ -1,16 +1,16 @@
-"""The queues of a network's links, as `networks.toml` has them: kinds, their arguments, and how long they may get.
+"""The queues of a network's links, as in `networks.toml`: kinds, their arguments, and their longest lengths.
 
-The names of kinds and what they do are those of the shells (shells/src/queue), which have the units in their values.
+Kinds have the names and the behaviour of the shells' (shells/src/queue), whose values include their units.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-# The kind that a network has where nothing else is said.
+# The kind of queue unless a network names another.
 DROP_TAIL = "droptail"
-# The limits of a queue; the shortest of several holds.
+# The limits of a queue; the shortest applies.
 LIMITS = ("limit_ms", "limit_bytes", "limit_packets", "limit_bdp")
-# Each kind and what it has beside a limit: our key → the shells' argument.
+# Each kind and its arguments besides a limit: our key → the shells' argument.
 CODEL = {"target_ms": "target", "interval_ms": "interval", "ecn": "ecn"}
 KINDS: Mapping[str, Mapping[str, str]] = {
     "infinite": {},
@@ -20,7 +20,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "pie": {"qdelay_ref_ms": "qdelay_ref", "max_burst_ms": "max_burst", "ecn": "ecn"},
     "fq_codel": {**CODEL, "flows": "flows"},
 }
-# The kinds that have no limit, and those that cannot do without one.
+# The kinds without a limit, and those that must have one.
 UNLIMITED, LIMITED = ("infinite",), (DROP_TAIL, "drophead")
 # The most flows of fq_codel (shells/src/queue/fq_codel.rs).
 MOST_FLOWS = 65_536
@@ -30,10 +30,10 @@ PACKET_BYTES = 1500
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue of one direction of a link. A field that is None has the value that the RFC of its kind says.
+    """The queue of one direction of a link. A field that is None has the default value in the RFC of its kind.
 
-    `limit_bdp` is in bandwidth-delay products, at the network's least round-trip time. `ecn`: whether packets that
-    allow it are marked, not dropped (RFC 3168). CoDel: RFC 8289, PIE: RFC 8033, FQ-CoDel: RFC 8290.
+    `limit_bdp` is in bandwidth-delay products, at the network's smallest round-trip time. `ecn`: whether packets that
+    allow it are marked instead of dropped (RFC 3168). CoDel: RFC 8289, PIE: RFC 8033, FQ-CoDel: RFC 8290.
     """
 
     kind: str
@@ -50,29 +50,29 @@ class Queue:
 
     @property
     def has_limit(self) -> bool:
-        """Whether the queue has a limit of its own."""
+        """Whether the queue has its own limit."""
         return any(getattr(self, limit) is not None for limit in LIMITS)
 
     def length_bytes(self, rate_mbps: float, rtt_ms: float) -> int | None:
-        """How many bytes may wait at most; None where no limit is in bytes or in time."""
+        """The most bytes that may wait; None if no limit is in bytes or in time."""
         spans_ms = [self.limit_ms, None if self.limit_bdp is None else self.limit_bdp * rtt_ms]
         sizes = [round(rate_mbps * 1e3 / 8 * span_ms) for span_ms in spans_ms if span_ms is not None]
         return min([*sizes, *([] if self.limit_bytes is None else [self.limit_bytes])], default=None)
 
     def longest_wait_ms(self, rate_mbps: float, rtt_ms: float) -> float | None:
-        """How long a packet may wait at most at this rate; None where nothing limits that."""
+        """The longest time that a packet may wait at this rate; None if nothing limits it."""
         sizes = [self.length_bytes(rate_mbps, rtt_ms), self.limit_packets and self.limit_packets * PACKET_BYTES]
         known = [size for size in sizes if size is not None]
         return min(known) * 8 / rate_mbps / 1e3 if known else None
 
     def arguments(self, rate_mbps: float, rtt_ms: float) -> list[str]:
-        """The queue's arguments as the shells take them, on a link of this rate."""
+        """The queue's arguments in the format of the shells, for a link of this rate."""
         values = {"bytes": self.length_bytes(rate_mbps, rtt_ms), "packets": self.limit_packets}
         values |= {shells: getattr(self, key) for key, shells in KINDS[self.kind].items()}
         return [f"{name}={_text(value)}" for name, value in values.items() if value not in (None, False)]
 
     def check(self, where: str) -> None:
-        """Raises ValueError of one line that begins with `where` when a shell could not have such a queue."""
+        """Raise ValueError with one line that begins with `where` when the shells do not support such a queue."""
         if self.kind not in KINDS:
             raise ValueError(f"{where}.kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
         allowed = {"kind", *(() if self.kind in UNLIMITED else LIMITS), *KINDS[self.kind]}

@@ -1,11 +1,11 @@
-"""Reading settings files: TOML tables into immutable values, checked once, here.
+"""Reads settings files: converts TOML tables into immutable values, and checks them once.
 
 The testbed's files come first: the paper's settings, which together are `all`, then further ones. Users add theirs in
 files of the same names in a folder that the environment variable EYELEVEL_TUNING names.
 
 A table with the key `like` inherits all keys of the table of that name, which is in the same file or in an earlier one;
-keys of its own override these. The key `source`, which is never inherited, says where the numbers of a table come from;
-it is no setting, and nothing depends on it.
+its own keys override them. The key `source`, which is never inherited, states where the numbers of a table come from;
+it is not a setting, and nothing depends on it.
 """
 
 import itertools
@@ -27,21 +27,21 @@ FOLDER = Path(__file__).parent
 FURTHER_FOLDER = FOLDER / "further"
 USER_FOLDER = "EYELEVEL_TUNING"
 USER_FILES = ("networks.toml", "protocols.toml", "devices.toml")
-# The name of all of the paper's settings.
+# The name of the group of all the paper's settings.
 ALL = "all"
-# The key that names another table to build on.
+# The key that names the table to inherit from.
 LIKE = "like"
-# The key that says where a table's numbers come from.
+# The key that states where a table's numbers come from.
 SOURCE = "source"
-# Marks a field of a setting that follows from others and cannot be given.
+# Marks a field of a setting that is derived from others and cannot be given.
 DERIVED = {"derived": True}
 
 
 class Catalogue(dict[str, T], Generic[T]):
-    """Settings by name. `groups` are names that stand for several of them; `all` is one.
+    """Settings by name. `groups` are names that stand for several settings, such as `all`.
 
-    `tables` are the tables that they were read from, by title, with all that they build on. `places` are where a
-    person finds each setting: the file, and the table in it. `sources` say where the numbers of some come from.
+    `tables` are the source tables by title, including inherited keys. `places` say where a user finds each setting: the
+    file, and the table in it. `sources` state where the numbers of some settings come from.
     """
 
     def __init__(
@@ -59,24 +59,24 @@ class Catalogue(dict[str, T], Generic[T]):
         self.sources = dict(sources or {})
 
     def copy(self) -> "Catalogue[T]":
-        """Another catalogue of the same settings."""
+        """Another catalogue with the same settings."""
         return Catalogue(self, self.groups, self.tables, self.places, self.sources)
 
     def choices(self) -> str:
-        """The choices, in words; a large group has its name alone."""
+        """The choices, in words; for a large group only its name."""
         grouped = {name for group, names in self.groups.items() if group != ALL for name in names}
         return ", ".join([name for name in self if name not in grouped] + [g for g in self.groups if g != ALL])
 
 
 @dataclass(frozen=True)
 class Reader(Generic[T]):
-    """How the settings files of one name are read.
+    """Reads the settings files of one name.
 
-    `kind` is what a table becomes: a dataclass with a `name`. `finish` returns the value with what follows from it, or
-    raises ValueError with what is wrong with it. `prepare` gets each table as it stands in a file, and the file.
-    A table with lists for some of the keys of `units` is a grid: it gives a setting for each combination, named after
-    the table and the values with their units, and is the group of them. The keys of a table within are `a.b`. A key
-    "a, b" gives its value to both.
+    `kind` is the type of a setting: a dataclass with a `name`. `finish` returns a setting with its derived values, or
+    raises ValueError with the fault. `prepare` gets each table as written in a file, and the file. A table with lists
+    for some of the keys of `units` is a grid: it gives a setting for each combination, named after the table and the
+    values with their units; its own name stands for the group. Keys of nested tables are `a.b`. A key "a, b" gives its
+    value to both.
     """
 
     filename: str
@@ -86,9 +86,10 @@ class Reader(Generic[T]):
     prepare: Callable[[Table, Path], Table] = lambda table, _: table
 
     def load(self, file: Path | None = None) -> Catalogue[T]:
-        """The settings of every file: the paper's, further ones, and the user's. Raises EyelevelError.
+        """The settings of every file: the paper's, further ones, and the user's; or only those of `file`. Raises
+        EyelevelError.
 
-        Or those of `file` alone, which may build on the testbed's.
+        Tables in `file` may inherit from the testbed's.
         """
         catalogue = self._own.copy()
         if file:
@@ -99,14 +100,14 @@ class Reader(Generic[T]):
 
     @cached_property
     def _own(self) -> Catalogue[T]:
-        """The settings of the testbed's own files, which are read once: they do not change while a program runs."""
+        """The settings in the testbed's own files, which are read once: they do not change while a program runs."""
         catalogue = self.read(FOLDER / self.filename, {})
         if (further := FURTHER_FOLDER / self.filename).exists():
             self._add(catalogue, further)
         return catalogue
 
     def read(self, file: Path, others: Mapping[str, Table]) -> Catalogue[T]:
-        """Every table of `file` as a value, by its name; `others` are tables that they may build on.
+        """Every table of `file` as a setting, by its name; it may inherit from the tables in `others`.
 
         Raises EyelevelError that names file, table and key.
         """
@@ -171,7 +172,8 @@ class Reader(Generic[T]):
 
 
 def user_folder() -> Path | None:
-    """The folder of the user's settings; None if none is named. Raises EyelevelError when it has none of USER_FILES."""
+    """The folder of the user's settings; None if none is named. Raises EyelevelError if it contains none of
+    USER_FILES."""
     if not (named := os.environ.get(USER_FOLDER)):
         return None
     folder = Path(named)
@@ -183,7 +185,7 @@ def user_folder() -> Path | None:
 def choose(what: str, wanted: str | Iterable[str], known: Mapping[str, T]) -> list[T]:
     """The settings that `wanted` names: names, or groups such as `all`, separated by commas or blanks.
 
-    Raises EyelevelError that names the allowed ones.
+    Raises EyelevelError that lists the allowed ones.
     """
     settings = known if isinstance(known, Catalogue) else Catalogue(known)
     names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
@@ -198,7 +200,7 @@ def choose(what: str, wanted: str | Iterable[str], known: Mapping[str, T]) -> li
 
 
 def choose_one(what: str, wanted: str, known: Mapping[str, T]) -> T:
-    """The one setting that `wanted` names. Raises EyelevelError that names the allowed ones."""
+    """The one setting that `wanted` names. Raises EyelevelError that lists the allowed ones."""
     if wanted not in known:
         settings = known if isinstance(known, Catalogue) else Catalogue(known)
         raise EyelevelError(f"unknown {what} {wanted!r}; choose among {settings.choices()}")
@@ -214,7 +216,7 @@ def _source(text: Any, where: str) -> str:
 def _completed(
     title: str, given: Mapping[str, Any], others: Mapping[str, Table], file: Path, path: tuple[str, ...]
 ) -> Table:
-    """The table `title` of `file` with all that it builds on; `path` are the tables that build on it."""
+    """The table `title` of `file` with all keys that it inherits; `path` are the tables that inherit from it."""
     where = f"{file}: [{path[0] if path else title}]"
     table = given[title]
     if not isinstance(table, dict):
@@ -237,9 +239,9 @@ def _completed(
 
 
 def _merged(base: Table, override: Table) -> Table:
-    """`base` with the values of `override` in place of its own; tables within are merged in the same way.
+    """`base` with the values in `override` in place of its own; nested tables are merged in the same way.
 
-    A key "a, b" is replaced by one for either.
+    A key "a, b" is replaced when either name is overridden.
     """
     replaced = {name for key in override for name in key.split(", ")}
     remaining = {key: value for key, value in base.items() if key in override or replaced.isdisjoint(key.split(", "))}
@@ -253,7 +255,7 @@ def _merged(base: Table, override: Table) -> Table:
 
 
 def _combinations(title: str, table: Table, units: Mapping[str, str]) -> Iterator[tuple[str, Table]]:
-    """The settings that a table stands for, each with its name: itself, or those of a grid."""
+    """The settings of a table, each with its name: one, or several for a grid."""
     axes = list(_axes(table, units, ()))
     for point in itertools.product(*(values for _, _, values in axes)):
         entries, parts = table, [title]
@@ -266,7 +268,7 @@ def _combinations(title: str, table: Table, units: Mapping[str, str]) -> Iterato
 def _axes(
     table: Table, units: Mapping[str, str], path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], str, list[Any]]]:
-    """The keys of a table that have lists of what they may vary, with their units; of tables within, too."""
+    """The keys of a table, nested ones included, whose values are lists of variations, with their units."""
     for key, value in table.items():
         names = [".".join([*(part.split(", ")[0] for part in path), name]) for name in key.split(", ")]
         if isinstance(value, dict):
@@ -282,7 +284,7 @@ def _replaced(table: Table, path: tuple[str, ...], value: Any) -> Table:
 
 
 def _name(value: Any, unit: str) -> str:
-    """The words for a value in the name of a setting of a grid."""
+    """A value as it appears in the name of a grid's setting."""
     if isinstance(value, bool):
         return unit if value else f"no-{unit}"
     return f"{Path(value).stem if isinstance(value, str) else value}{unit}"

@@ -1,4 +1,4 @@
-"""`python -m tuning.varying`: a trace in Mahimahi's format of a rate that is drawn anew every second, or every few.
+"""`python -m tuning.varying`: writes a trace in Mahimahi's format whose rate is drawn anew every second, or every few.
 
 It made `further/traces/longlook-varying.gz`, after Kakhki et al. (IMC 2017): evenly from 50 to 150 Mbit/s. And
 `further/traces/starlink-varying.gz`: every 15 s, evenly within a third of 104.71 Mbit/s (--least 69.8 --most 139.6
@@ -19,8 +19,10 @@ LINE_BITS = TRACE_LINE_BYTES * 8
 
 
 def varying_trace(least_mbps: float, most_mbps: float, seconds: int, seed: int, every: int = 1) -> list[int]:
-    """The ms at which a packet may leave, in order, for a rate in Mbit/s that is drawn anew every `every`
-    seconds, with equal probability between `least_mbps` and `most_mbps`. The trace lasts `seconds`."""
+    """The times (ms) at which a packet may leave, in order, in a trace of `seconds`.
+
+    Its rate (Mbit/s) is drawn anew every `every` seconds, uniformly between `least_mbps` and `most_mbps`.
+    """
     rates = random.Random(seed)
     times, waiting_bits, bits_per_ms = [], 0.0, 0.0
     for second in range(seconds):

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.analysis`: time and memory of the report of simulated campaigns, beside what bounds them."""
+"""`python -m benchmarks.analysis`: time and memory of the reports of simulated campaigns, compared with lower
+bounds."""
 
 import json
 import resource
@@ -17,10 +18,11 @@ from analysis.simulate import Truth, write
 from base.places import PROJECT
 from benchmarks.memory import pss_bytes
 
-# The paper's number of sites, and fractions of it; each with its 4 networks, 5 protocols and 31 runs.
+# The number of sites: the paper's 38, and fractions of it. Each site has the paper's 4 networks, 5 protocols and 31
+# runs.
 SITES = (1, 5, 10, 19, 38)
 SAMPLE_S = 0.1
-# The least that can be done with a campaign's table, and with a page of a plotting library.
+# The lower bounds: reading a campaign's table, and drawing an empty page with a plotting library.
 READ = "import sys, pandas; pandas.read_csv(sys.argv[1])"
 DRAW = """
 import sys
@@ -32,9 +34,9 @@ figure.savefig(sys.argv[1] + ".png", dpi=160)
 
 
 def cost(command: list[str]) -> dict[str, float]:
-    """Run `command` to its end; returns what it took with all that it started.
+    """Run `command` to its end; return the cost of it and of all processes that it started.
 
-    That is its wall-clock and CPU time and its most memory (proportional set size). Raises CalledProcessError when the
+    The cost is wall-clock time, CPU time and peak memory (proportional set size). Raises CalledProcessError when the
     command fails.
     """
     started, used = time.monotonic(), _children_cpu_s()
@@ -53,9 +55,9 @@ def cost(command: list[str]) -> dict[str, float]:
 
 
 def measure(sites: int, folder: Path) -> dict[str, Any]:
-    """The costs for a simulated campaign of `sites`, put into `folder`.
+    """The costs for a simulated campaign of `sites`, which is written to `folder`.
 
-    They are of the report, of pandas reading the same table, and of an empty page drawn.
+    They are measured for the report, for pandas reading the same table, and for drawing an empty page.
     """
     truth = Truth(sites=sites, effects={"quic": -0.08, "quic+bbr": -0.08}, effect_sd=0.05, excluded={"quic": 0.01})
     campaign = write(folder / str(sites), truth)

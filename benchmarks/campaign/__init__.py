@@ -1,1 +1,1 @@
-"""The cost of a run beyond the page's own load, and where it goes; in comparison with stock Browsertime."""
+"""The cost of a run besides the page's own load, and its parts, compared with stock Browsertime."""

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.campaign`: seconds per run beyond the page's load and quiet time, beside stock Browsertime.
+"""`python -m benchmarks.campaign`: seconds per run beyond the page's load and quiet time, next to stock Browsertime.
 
-Both measure the same page in the same replay, in turn. The page's load is its page load time; its quiet time is that
-after which a campaign takes a page for finished, the same for both.
+Both measure the same page in the same replay, in turn. The page's load is its page load time. Its quiet time is how
+long a campaign waits before it considers the page finished; it is the same for both.
 """
 
 import json
@@ -44,8 +44,11 @@ PROTOCOL = "tcp"
 
 
 class TimedSlot(Slot):
-    """A slot that notes how long its canaries take (s), in `browser`, of which it has timed enough already. As in a
-    campaign that has been running for a while: in each of its first blocks there is one, later one a minute."""
+    """A slot that measures how long its canaries take (s), in `browser`.
+
+    It behaves as in a campaign that has been running for a while: enough canaries have been timed already. A new
+    campaign has one in each of its first blocks, later one a minute.
+    """
 
     def __init__(self, browser: str = DEFAULT_BROWSER) -> None:
         super().__init__([time_canary(browser) for _ in range(USUAL + 1)], browser=browser)
@@ -60,8 +63,10 @@ class TimedSlot(Slot):
 
 
 def ours(setting: Setting, runs: int, blocks: int, slot: TimedSlot) -> tuple[float, "pd.Series[float]"]:
-    """Measure so many blocks of `runs` runs in `slot`, one after another as in a campaign; returns the overhead per
-    valid run and the phases (s), each per run."""
+    """Measure this many blocks of `runs` runs in `slot`, one after another as in a campaign.
+
+    Returns the overhead per valid run, and the phases (s), each per run.
+    """
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         store, starts_s = FolderStore(Path(temporary)), list[float]()
 

@@ -1,7 +1,7 @@
 """Stock Browsertime as the client of a replay: `-n` loads with its defaults, a video and visual metrics.
 
-Only what it cannot work without here is added: where the browser is, and a user who is not root, as Chromium's sandbox
-demands. The X server is started for it, which spares it that.
+The only additions are those that it needs here: the browser's path, and a user other than root, which Chromium's
+sandbox requires. The X server is started for it, which saves it that work.
 """
 
 import json
@@ -26,7 +26,7 @@ def main(site_folder: Path, runs: int, folder: Path) -> int:
     site = Site.load(site_folder)
     view = window(site)
     folder.mkdir(parents=True, exist_ok=True)
-    # The display's socket is no other's: the mounts are the replay's own, and end with it.
+    # Nobody else can have the display's socket: the mounts belong to the replay, and end with it.
     if not X_SOCKETS.exists():
         X_SOCKETS.mkdir()
         X_SOCKETS.chmod(0o1777)  # for the X servers of any user, whatever our umask

@@ -1,1 +1,1 @@
-"""The cost of the head of a cluster of simulated workers, and whether it keeps up with them."""
+"""The cost of the head of a cluster, with simulated workers, and whether it keeps up with them."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.cluster`: does the head of a cluster keep up with its workers?"""
+"""`python -m benchmarks.cluster`: whether the head of a cluster keeps up with its workers."""
 
 import heapq
 import json
@@ -34,13 +34,13 @@ from measure.cluster.keys import keys_folder, make_keys
 
 SAMPLE_S = 1.0
 JOIN_S = 300.0
-# Before anything of Dask runs in this process, so that a child has all modules and no threads.
+# Fork before anything of Dask runs in this process, so that a child has all modules and no threads.
 FORK = multiprocessing.get_context("fork")
 
 
 @dataclass
 class Group:
-    """Workers in one process: when they had joined, and when they were killed (seconds since 1970)."""
+    """Workers in one process: when they joined, and when they were killed (seconds since 1970)."""
 
     process: ForkProcess
     joined: float
@@ -49,7 +49,8 @@ class Group:
 
 @dataclass(frozen=True)
 class Size:
-    """A campaign's size: sites and runs of each setting; groups of `group_size` workers; how many groups are killed."""
+    """The size of a campaign: sites, runs of each setting, workers in a group (`group_size`), and how many groups are
+    killed."""
 
     sites: int
     runs: int
@@ -65,11 +66,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Course:
-    """A campaign that was measured: the account of the head, its attempts, the number of its blocks, and its workers.
+    """A measured campaign: the head's own account, its attempts, the number of its blocks, and its workers.
 
-    `speed`: the factor by which runs were faster than their rows say. Each of `samples` has the number of attempts, and
-    the processor time and memory that head and scheduler had used by then. `status_s`: the time that `eyelevel status`
-    takes at the end, without starting the program.
+    `speed`: the factor by which runs were faster than their rows say. Each of `samples` has the number of attempts so
+    far, and the processor time and memory that head and scheduler had used. `status_s`: the time that `eyelevel status`
+    takes at the end, without the program's start.
     """
 
     account: Mapping[str, Any]
@@ -84,7 +85,7 @@ class Course:
 
 @contextmanager
 def scheduler(folder: Path) -> Iterator[tuple[psutil.Process, str]]:
-    """A cluster's scheduler on this machine's loopback, by TLS; yields its process and its address."""
+    """Run a cluster's scheduler on this machine's loopback, over TLS; yields its process and its address."""
     command = [sys.executable, "-m", "eyelevel", "scheduler", f"tls://{LOOPBACK}:0"]
     log = folder / "scheduler.log"
     with (
@@ -101,7 +102,8 @@ def scheduler(folder: Path) -> Iterator[tuple[psutil.Process, str]]:
 
 
 def start_group(address: str, number: int, size: int, folder: Path) -> Group:
-    """`size` workers in a process of their own, which have joined. Raises EyelevelError when they do not."""
+    """Start `size` workers in a separate process, and wait until they have joined. Raises EyelevelError when they do
+    not."""
     joined = FORK.Event()
     process = FORK.Process(target=run_group, args=(address, number, size, folder, joined.set), daemon=True)
     process.start()
@@ -111,7 +113,7 @@ def start_group(address: str, number: int, size: int, folder: Path) -> Group:
 
 
 def measure(folder: Path, size: Size, speed: float, options: Sequence[str]) -> Course:
-    """Run a campaign in `folder`. Groups are killed at even distances, and others take their place."""
+    """Run a campaign in `folder`. Groups are killed at regular intervals, and others replace them."""
     os.environ |= {"EYELEVEL_CACHE": str(folder / "cache"), "TMPDIR": str(folder)}
     (folder / "cache").mkdir()
     make_keys(keys_folder())
@@ -156,7 +158,7 @@ def measure(folder: Path, size: Size, speed: float, options: Sequence[str]) -> C
 
 
 def attempts(table: Path) -> int:
-    """How many rows there are by now."""
+    """The number of rows so far."""
     try:
         with table.open("rb") as file:
             return sum(1 for _ in file) - 1
@@ -165,7 +167,7 @@ def attempts(table: Path) -> int:
 
 
 def sample(done: int, head: psutil.Process, scheduler_process: psutil.Process) -> dict[str, float]:
-    """Processor time and memory of both when there are so many attempts."""
+    """Processor time and memory of both processes after `done` attempts."""
     values: dict[str, float] = {"attempts": done}
     for name, process in (("head", head), ("scheduler", scheduler_process)):
         try:
@@ -185,8 +187,7 @@ def seconds_of_blocks(course: Course) -> list[float]:
 
 
 def lives(course: Course) -> list[tuple[float, float]]:
-    """From when to when each worker was there, in seconds from the campaign's beginning; those that were there at its
-    end stay."""
+    """When each worker joined and ended, in seconds from the campaign's beginning; those still running end with it."""
     begun = course.account["begun"]
     return [
         (max(0.0, group.joined - begun), float("inf") if group.killed is None else group.killed - begun)
@@ -196,8 +197,10 @@ def lives(course: Course) -> list[tuple[float, float]]:
 
 
 def ideal_s(blocks: Sequence[float], workers: Sequence[tuple[float, float]]) -> float:
-    """How long `blocks` take when each of `workers` (from when to when it is there) is given the next one at once. A
-    block whose worker dies comes next."""
+    """How long `blocks` take if each of `workers` (start and end of its life) gets the next block at once.
+
+    If a worker dies, its block is the next one.
+    """
     free = [(begin, place) for place, (begin, _) in enumerate(workers)]
     heapq.heapify(free)
     coming, again, end = deque(blocks), list[tuple[float, float]](), 0.0
@@ -217,7 +220,7 @@ def ideal_s(blocks: Sequence[float], workers: Sequence[tuple[float, float]]) -> 
 
 
 def summary(course: Course) -> dict[str, float]:
-    """The numbers of a campaign that went so."""
+    """The numbers that describe a measured campaign."""
     account, count = course.account, len(course.rows)
     took_s = account["ended"] - account["begun"]
     blocks, workers = seconds_of_blocks(course), lives(course)

@@ -1,4 +1,4 @@
-"""The head, in a process of its own: the engine as `eyelevel campaign` calls it, with a campaign of made-up runs."""
+"""The head in a separate process: the engine as `eyelevel campaign` calls it, with a campaign of simulated runs."""
 
 import cProfile
 import json
@@ -64,7 +64,7 @@ def main(
 
 
 def count_syncs() -> list[int]:
-    """One number: how often this process has waited for the disk from now on."""
+    """A list with one number: how often this process has waited for the disk from now on."""
     count = [0]
 
     def counting(synchronise: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -74,7 +74,7 @@ def count_syncs() -> list[int]:
 
         return counted
 
-    # By names, since an older version may be measured that has not both.
+    # By name, since an older version may not have both functions.
     for module, name in ((os, "fsync"), (cluster, "sync_file_system")):
         if synchronise := getattr(module, name, None):
             setattr(module, name, counting(synchronise))

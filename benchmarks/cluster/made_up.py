@@ -1,5 +1,7 @@
-"""Runs that are made up: how long each takes is drawn from its name, and so is whether it counts. No browser, no
-network. The engine cannot tell them from others."""
+"""Simulated runs: the duration of each, and whether it counts, are drawn from its name.
+
+There is no browser and no network. The engine cannot distinguish them from real runs.
+"""
 
 import io
 import os
@@ -29,12 +31,13 @@ from tuning import networks, protocols
 
 NETWORKS = ("dsl", "lte", "da2gc", "mss")
 PROTOCOLS = ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
-# The time of a run on each network (docs/install.md, "What it costs"), from the smallest page to the largest (s).
+# How long a run takes on each network (docs/install.md, "What it costs"), for the smallest and the largest page (s).
 SECONDS = {"dsl": (6.0, 9.0), "lte": (7.0, 15.0), "da2gc": (13.0, 80.0), "mss": (17.0, 63.0)}
-# How much of a run's time is chance (ln), and how many attempts a gate rejects, so that they are made again.
+# The random part of a run's time (standard deviation of ln), and the share of attempts that a gate rejects, so that
+# they are repeated.
 SCATTER = 0.05
 REJECTED_SHARE = 0.01
-# A run's evidence without its film (bytes): of demo-light over lte.
+# The size of each file of a run's evidence except its film (bytes), from demo-light over lte.
 EVIDENCE_BYTES = {
     "browsertime.har.gz": 4115,
     "browsertime.json": 29949,
@@ -48,7 +51,7 @@ EVIDENCE_BYTES = {
     "visual.json": 255,
 }
 EXCHANGES = 50
-# How many runs end with a picture that differs a little from the usual one.
+# The share of runs whose last picture differs a little from the usual one.
 ODD_SHARE = 0.2
 # One pixel for each block of 8 by 8 of the window's 1366 by 768.
 LAST_FRAME_SHAPE = (96, 170, 3)
@@ -57,8 +60,11 @@ VERSIONS = {"chromium": "made up"}
 
 @dataclass(frozen=True)
 class MadeUpRuns(Method):
-    """Runs that sleep. `speed`: how many times as fast as true ones; `evidence_share`: how much of the evidence of a
-    true run there is."""
+    """Runs that only sleep.
+
+    `speed`: how many times as fast as real runs; `evidence_share`: the size of their evidence as a share of a real
+    run's.
+    """
 
     speed: float = 10.0
     evidence_share: float = 0.1
@@ -112,15 +118,15 @@ class MadeUpRuns(Method):
 
 
 class MadeUpCampaign(Campaign):
-    """A campaign whose programs are not asked for their versions."""
+    """A campaign that does not query the versions of its programs."""
 
     def versions(self) -> dict[str, str]:
         return VERSIONS
 
 
 def campaign(folder: Path, sites: int, runs: int, method: MadeUpRuns) -> MadeUpCampaign:
-    """The paper's campaign, but for its number of `sites` and `runs`, in `folder`, with sites of generated texts beside
-    it."""
+    """The paper's campaign with another number of `sites` and `runs`, in `folder`, next to its sites of generated
+    texts."""
     all_networks, all_protocols = networks.load(), protocols.load()
     return MadeUpCampaign(
         folder=folder,
@@ -135,7 +141,7 @@ def campaign(folder: Path, sites: int, runs: int, method: MadeUpRuns) -> MadeUpC
 
 
 def made_up_site(folder: Path, number: int) -> Site:
-    """A page of some small texts, in `folder` if it is not there yet."""
+    """A page of a few small texts, generated in `folder` if it does not exist."""
     name = f"site-{number:02}"
     place = folder / "sites" / name
     if place.exists():
@@ -155,13 +161,14 @@ def seconds_of(site: str, network: str) -> float:
 
 @cache
 def evidence_files(share: float) -> Mapping[str, bytes]:
-    """The files that a run leaves besides `attempt.json` and its last picture: that `share` of the bytes of each."""
+    """The files that a run leaves besides `attempt.json` and its last picture, each with this `share` of its real
+    size."""
     return {name: os.urandom(int(share * size)) for name, size in EVIDENCE_BYTES.items()}
 
 
 @cache
 def last_picture(grey_row: int | None) -> bytes:
-    """The last picture of a run, one of its rows grey (or none)."""
+    """The last picture of a run, with one grey row, or none."""
     picture = io.BytesIO()
     frame = np.random.default_rng(1).integers(0, 255, LAST_FRAME_SHAPE, dtype=np.uint8)
     frame[:, : LAST_FRAME_SHAPE[1] * 3 // 4] = 255

@@ -1,5 +1,8 @@
-"""Simulated workers, some in one process: Dask's own, each with its connections and its thread, on which runs are made
-up (`made_up`). `simulate` says which parts of a true worker are left out."""
+"""Simulated workers, several in one process: Dask's own, each with its connections and its thread, for the runs of
+`made_up`.
+
+`simulate` lists the parts of a real worker that are left out.
+"""
 
 import asyncio
 import logging
@@ -21,14 +24,16 @@ from measure.sites import completeness
 from record.site import Site
 
 LOOPBACK = "127.0.0.1"
-# Each worker watches its machine, which is the same one for all here.
+# Each worker monitors its machine; here they all share one.
 RARELY = {"distributed.admin.system-monitor.interval": "60s", "distributed.worker.memory.monitor-interval": "60s"}
 
 
 def run_group(scheduler: str, number: int, size: int, folder: Path, joined: Callable[[], None]) -> None:
-    """Be `size` workers of that `scheduler` until it is gone, with their files in `folder`; `number` is the group's.
-    Calls `joined` when all of them are known to it."""
-    logging.disable(logging.ERROR)  # each arrival, in many lines
+    """Run `size` workers of this `scheduler` until it is gone, with their files in `folder`; `number` is the group's.
+
+    Calls `joined` when the scheduler knows all of them.
+    """
+    logging.disable(logging.ERROR)  # each arrival would log many lines
     simulate()
     asyncio.run(_run_group(scheduler, number, size, folder, joined))
 
@@ -44,7 +49,7 @@ async def _run_group(scheduler: str, number: int, size: int, folder: Path, joine
                 host=LOOPBACK,
                 protocol=scheduler.partition("://")[0],
                 security=security,
-                memory_limit=0,  # they share a process, whose memory is that of all
+                memory_limit=0,  # they share a process, and so its memory
             )
             for place in range(size)
         ]
@@ -55,8 +60,10 @@ async def _run_group(scheduler: str, number: int, size: int, folder: Path, joine
 
 
 def simulate() -> None:
-    """Leave out what measuring needs of a machine: namespaces, a browser, programs and their versions. Canaries always
-    take the same time. Sites are read once for all workers of a process."""
+    """Replace everything that needs a measuring machine: namespaces, a browser, programs and their versions.
+
+    Canaries always take the same time. Sites are read once for all workers of a process.
+    """
     replacements = {
         "require_browsing": lambda activity: None,
         "versions": lambda *_, **__: VERSIONS,
@@ -72,5 +79,5 @@ def simulate() -> None:
 
 @cache
 def digest_of(folder: Path) -> str:
-    """The digest by which the site in `folder` is known."""
+    """The digest that identifies the site in `folder`."""
     return completeness.digest(Site.load(folder))

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.programs`: what a run costs with each server and each browser that is set up.
+"""`python -m benchmarks.programs`: the cost of a run with each installed server and browser.
 
-That is the seconds beyond the page's load and quiet time, as `benchmarks.campaign` has them, and the most memory that
-the server's and the browser's processes take at once in one further load, in which nothing is timed.
+The cost is the seconds beyond the page's load and quiet time, as in `benchmarks.campaign`, and the peak memory of the
+server's and the browser's processes in one further load, which is not timed.
 """
 
 import os
@@ -35,7 +35,7 @@ SAMPLE_S = 0.2
 
 
 class Memory:
-    """The most memory (bytes) that processes below this one have taken at once, those of a server and a browser."""
+    """The peak memory (bytes) of a server's and of a browser's processes among this process's descendants."""
 
     def __init__(self, server: Server, browser: Browser) -> None:
         self.server_bytes = self.browser_bytes = 0
@@ -43,18 +43,18 @@ class Memory:
         self._over = Event()
 
     def watch(self) -> None:
-        """Look until `end`."""
+        """Sample the memory until `end` is called."""
         while not self._over.wait(SAMPLE_S):
             below = psutil.Process(os.getpid()).children(recursive=True)
             self.server_bytes = max(self.server_bytes, _sum_bytes(below, self._serves))
             self.browser_bytes = max(self.browser_bytes, _sum_bytes(below, self._browses))
 
     def end(self) -> None:
-        """Let `watch` return."""
+        """Make `watch` return."""
         self._over.set()
 
     def _serves(self, process: psutil.Process) -> bool:
-        # The kernel keeps 15 letters of a process's name; uwsgi's has another ending.
+        # The kernel keeps 15 letters of a process's name; uwsgi's ends differently.
         return any(process.name().startswith(program[:15]) for program in self._server.programs)
 
     def _browses(self, process: psutil.Process) -> bool:
@@ -72,7 +72,7 @@ def _sum_bytes(processes: list[psutil.Process], is_counted: Callable[[psutil.Pro
 
 
 def memory(setting: Setting, server: Server, browser: Browser) -> Memory:
-    """The memory that `server` and `browser` take in a load of `setting`. Raises EyelevelError when it fails."""
+    """The memory of `server` and `browser` in a load of `setting`. Raises EyelevelError when the load fails."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary, Load(setting, Path(temporary)) as load:
         most = Memory(server, browser)
         watching = Thread(target=most.watch)

@@ -1,1 +1,1 @@
-"""How fast recordings are imported, and how fast and how large the servers that replay them start."""
+"""How fast recordings are imported, and the start-up time and memory of the servers that replay them."""

@@ -1,7 +1,7 @@
 """`python -m benchmarks.record`: how fast recordings are imported, and how fast replays of them start.
 
-Beside each number is a lower bound, measured in the same run on the same bytes. The second part needs root, as
-replays do.
+Each number comes with a lower bound, measured in the same run on the same bytes. The second part needs root, as replays
+do.
 """
 
 import gc
@@ -40,7 +40,7 @@ FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue
 
 @dataclass(frozen=True)
 class Size:
-    """A site to start replays of, and what that may take."""
+    """A site whose replays are started, and the targets for time and memory."""
 
     servers: int
     exchanges: int
@@ -49,13 +49,13 @@ class Size:
 
 
 SINGLE_SERVER = Size(1, 4, 3.0, 150.0)
-# With as many servers as the site that the paper names as the one with most, and one larger than any page needs.
+# As many servers as the site with the most servers in the paper, and one site larger than any page needs.
 MANY_SERVERS = (Size(76, 4 * 76, 3.0, 150.0), Size(150, 3000, 1.0, 150.0))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A time, and that of a peer that does only the necessary part of the work; medians in seconds."""
+    """A time, and the time of a peer that does only the necessary part of the work; medians in seconds."""
 
     subject: str
     time_s: float
@@ -91,7 +91,8 @@ def main(repeats: int, json_path: Path | None) -> None:
 
 
 def measure_imports(folder: Path, repeats: int) -> list[Comparison]:
-    """Each format, beside copying the same files, and beside what its own library needs to read it."""
+    """The import of each format, compared with copying the same files, and with reading them by the format's own
+    library."""
     site = material.site_of(EXCHANGES, 20, folder / "site")
     rows = []
     for form, source in material.write_formats(site, folder).items():
@@ -117,7 +118,7 @@ def import_again(source: Path, folder: Path) -> None:
 
 
 def copy(source: Path, destination: Path) -> None:
-    """The same bytes, as safely on disk."""
+    """Copy the same bytes, synchronised to disk in the same way."""
     shutil.rmtree(destination, ignore_errors=True)
     subprocess.run(["cp", "-r", source, destination], check=True)
     subprocess.run(["sync", "-f", destination], check=True)
@@ -126,19 +127,20 @@ def copy(source: Path, destination: Path) -> None:
 
 
 def iterate(archive: Path) -> None:
-    """All that warcio gives."""
+    """Read everything in a WARC with warcio."""
     with archive.open("rb") as stream:
         for record in ArchiveIterator(stream):
             record.raw_stream.read()
 
 
 def parse(archive: Path) -> None:
-    """All that a parser of JSON gives."""
+    """Read everything in a file with a JSON parser."""
     json.loads(archive.read_bytes())
 
 
 def measure_starts(folder: Path, repeats: int) -> tuple[list[Comparison], list[dict[str, Any]]]:
-    """Replays of many servers and of one, and NGINX by itself; and the memory of the servers, by program."""
+    """The start of replays with many servers and with one, and of NGINX alone; and the memory of the servers, by
+    program."""
     sites = {
         size: material.site_of(size.exchanges, size.servers, folder / str(size.servers))
         for size in (SINGLE_SERVER, *MANY_SERVERS)
@@ -159,14 +161,14 @@ def measure_starts(folder: Path, repeats: int) -> tuple[list[Comparison], list[d
 
 
 def use_of(protocol: str, size: Size, site: Site, program: str, use: dict[str, float]) -> dict[str, Any]:
-    """A row of the table of memory, for one of a replay's programs."""
+    """A row of the table of memory, for one program of a replay."""
     bodies_mb = sum(exchange.bytes for exchange in site.exchanges) / 1e6
     known = {"protocol": protocol, "servers": size.servers, "exchanges": size.exchanges, "bodies_mb": bodies_mb}
     return {**known, "target_mb": size.memory_target_mb, "program": program, **use}
 
 
 def start(site: Site, protocol: str) -> tuple[float, dict[str, dict[str, float]]]:
-    """Seconds from nothing to a client that may begin, and the memory of the servers then."""
+    """Seconds from the start of a replay until its client may begin, and the memory of the servers then."""
     spec = ReplaySpec(site.folder, FAST, protocols.load()[protocol])
     with tempfile.TemporaryFile() as output:
         outcome = run(spec, [sys.executable, "-m", "benchmarks.record.servers_memory"], stdout=output.fileno())
@@ -176,24 +178,24 @@ def start(site: Site, protocol: str) -> tuple[float, dict[str, dict[str, float]]
 
 
 def nginx_alone() -> None:
-    """NGINX with an empty configuration, until it has forked into the background."""
+    """Start NGINX with an empty configuration, until it has forked into the background."""
     with tempfile.TemporaryDirectory(prefix="nginx-") as folder:
         config, pid = Path(folder) / "nginx.conf", Path(folder) / "pid"
         config.write_text(f"pid {pid}; error_log {folder}/log; events {{}}")
         try:
             subprocess.run([tool("nginx"), "-p", folder, "-c", config], check=True)
-        finally:  # in the background it outlives us, however we end
+        finally:  # in the background it would outlive this process
             subprocess.run([tool("nginx"), "-p", folder, "-c", config, "-s", "stop"], check=True)
 
 
 def median_s(action: Callable[[], object], repeats: int) -> float:
     """The median duration of `repeats` times `action`."""
-    # timeit would switch the garbage collection off.
+    # timeit would otherwise switch off garbage collection.
     return statistics.median(timeit.repeat(action, gc.enable, number=1, repeat=repeats))
 
 
 def show(title: str, comparisons: list[Comparison]) -> None:
-    """A table of times beside their peers' and the target."""
+    """Print a table of times, next to those of their peers and the target."""
     table = pd.DataFrame(comparisons)
     table["ratio"] = table["time_s"] / table["peer_s"]
     table["target"] = (table["time_s"] < table["target_s"]).map({True: "met", False: "missed"})
@@ -202,7 +204,7 @@ def show(title: str, comparisons: list[Comparison]) -> None:
 
 
 def show_memory(uses: list[dict[str, Any]]) -> None:
-    """A table of what the servers take, beside the bodies that they hold and the target."""
+    """Print a table of the servers' memory, next to the size of the bodies that they hold and the target."""
     replay = ["protocol", "servers", "exchanges", "bodies_mb"]
     table = pd.DataFrame(uses)
     programs = table.set_index([*replay, "program"])[["processes", "pss_mb"]]

@@ -1,4 +1,4 @@
-"""Generated recordings to measure with: the same every time, and as large as those of real pages."""
+"""Generated recordings for measurements: the same every time, and as large as those of real pages."""
 
 import io
 import random
@@ -17,7 +17,10 @@ BODY_BYTES = 38_000
 
 
 def recording(exchanges: int, servers: int, seed: int = 4) -> Recording:
-    """This many exchanges on this many servers: a fifth is compressed text, the rest cannot be compressed."""
+    """A recording with this many exchanges on this many servers.
+
+    A fifth of the bodies is compressed text; the rest cannot be compressed.
+    """
     noise = random.Random(seed)
     result = []
     for number in range(exchanges):
@@ -56,5 +59,5 @@ def _write_warc(site: Site, path: Path) -> None:
 
 
 def site_of(exchanges: int, servers: int, folder: Path) -> Site:
-    """Such a recording as a site."""
+    """A generated recording of this size as a site."""
     return write_site(recording(exchanges, servers), folder)

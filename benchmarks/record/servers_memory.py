@@ -1,4 +1,4 @@
-"""Run as the client of a replay: print the memory of its servers, by program, as JSON."""
+"""Print the memory of a replay's servers, by program, as JSON; runs as the client of the replay."""
 
 import json
 from collections import defaultdict
@@ -11,7 +11,7 @@ SERVERS = ("nginx", "uwsgi-core", "quic_server")
 
 
 def main() -> None:
-    """Print the memory of all processes in this PID namespace, which is that of the replay."""
+    """Print the memory of all processes in this PID namespace, the replay's."""
     sizes: dict[str, list[int]] = defaultdict(list)
     for process in psutil.process_iter(["name"]):
         if process.info["name"] in SERVERS:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.rootless`: round trips and page loads as an ordinary user measures them, beside root's."""
+"""`python -m benchmarks.rootless`: round trips and page loads measured as an ordinary user, compared with root."""
 
 import json
 import math
@@ -22,18 +22,18 @@ from benchmarks.shells.measure import deviations
 from servers.certificates import KEY
 
 ROOT, PRIORITY, PLAIN = "root", "user with real-time priority", "user"
-# The first is what `setup/grant priority` sets in limits.conf(5).
+# The limits of real-time priority (limits.conf(5)); `setup/grant priority` sets the first.
 RTPRIO = {PRIORITY: 1, PLAIN: 0}
 PROTOCOLS = ("tcp+", "quic")
 METRICS = ("plt", "si")
-# Both ends of this interval within the margin are two one-sided tests at 5 % (Schuirmann 1987).
+# If both ends of this interval are within the margin, two one-sided tests at 5 % show equivalence (Schuirmann 1987).
 CONFIDENCE = 0.90
 MARGIN_PERCENT = 2.0
 LIMIT_S = 600
 
 
 def measure(condition: str, user_id: int, *task: str) -> dict[str, Any]:
-    """The worker's output for `task` when root, or the user without any capability, runs it. Raises EyelevelError."""
+    """The worker's output for `task`, run by root or by the user without any capability. Raises EyelevelError."""
     command = [sys.executable, "-m", "benchmarks.rootless.worker", *task]
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as home:
         environment = {**os.environ, "HOME": home, "TMPDIR": home, "EYELEVEL_CACHE": str(cache_dir())}
@@ -64,7 +64,8 @@ def measure(condition: str, user_id: int, *task: str) -> dict[str, Any]:
 
 @cache
 def conditions() -> tuple[str, ...]:
-    """Who measures. Root of a container may not be able to give a user real-time priority, which is left out then."""
+    """The conditions: who measures. Root of a container may be unable to give a user real-time priority; this condition
+    is then left out."""
     trial = [str(tool("prlimit")), f"--rtprio={RTPRIO[PRIORITY]}:{RTPRIO[PRIORITY]}", str(tool("true"))]
     if subprocess.run(trial, stderr=subprocess.DEVNULL, check=False).returncode:
         click.echo(f"left out: {PRIORITY}, whose limit this system does not let root raise (CAP_SYS_RESOURCE)")
@@ -73,12 +74,12 @@ def conditions() -> tuple[str, ...]:
 
 
 def as_user(user_id: int) -> list[str]:
-    """The beginning of a command line that runs as that user, without any capability."""
+    """The start of a command line that runs as this user, without any capability."""
     return [str(tool("setpriv")), f"--reuid={user_id}", f"--regid={user_id}", "--clear-groups", "--inh-caps=-all"]
 
 
 def require_access(user_id: int) -> None:
-    """Raises EyelevelError when the user may not use what root does: the cache with its keys, and this checkout."""
+    """Raise EyelevelError when the user cannot access root's cache with its keys, or this checkout."""
     for path in (ca_certificate().with_name(KEY), Path(sys.executable), PROJECT / "benchmarks"):
         trial = subprocess.run([*as_user(user_id), str(tool("test")), "-r", path], check=False)
         if trial.returncode:
@@ -89,7 +90,7 @@ def require_access(user_id: int) -> None:
 
 
 def in_turn(turn: int) -> Sequence[str]:
-    """The conditions in the order of that turn: each is first in turn."""
+    """The conditions in the order of this turn, rotated so that each comes first in turn."""
     first = turn % len(conditions())
     return (*conditions()[first:], *conditions()[:first])
 
@@ -130,7 +131,7 @@ def load_times(user_id: int, site: str, network: str, loads: int) -> pd.DataFram
 
 
 def differences(times: pd.DataFrame) -> pd.DataFrame:
-    """Each user's times beside root's of the same turn, in percent, with intervals."""
+    """The differences of each user's times from root's in the same turn, in percent, with intervals."""
     rows = []
     for protocol in PROTOCOLS:
         for metric in METRICS:
@@ -144,7 +145,7 @@ def differences(times: pd.DataFrame) -> pd.DataFrame:
 
 
 def percentages(difference: Estimate) -> Mapping[str, object]:
-    """A mean log ratio with its interval, as columns."""
+    """A mean log ratio with its interval, as columns in percent."""
     mean, low, high = (100 * math.expm1(value) for value in (difference.mean, difference.low, difference.high))
     within = low > -MARGIN_PERCENT and high < MARGIN_PERCENT
     verdict = f"within {MARGIN_PERCENT:g} %" if within else "not shown to be equivalent"

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.rootless.worker`: one measurement by whoever runs it, printed as JSON in the last line."""
+"""`python -m benchmarks.rootless.worker`: one measurement by the current user; the last line is its result as JSON."""
 
 import json
 import tempfile

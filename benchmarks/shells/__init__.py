@@ -1,1 +1,1 @@
-"""How exact and how fast the shells are, side by side with other ways to emulate a network."""
+"""How exact and how fast the shells are, compared with other ways to emulate a network."""

@@ -1,7 +1,7 @@
 """`python -m benchmarks.shells`: measure the shells, Rattan, a bare TUN copy loop and plain veth in one run.
 
-Needs root and the baselines: `cargo build --release --examples` in shells/. Rattan is left out where it is not
-on the PATH.
+Needs root and the baselines: `cargo build --release --examples` in shells/. Rattan is left out if it is not on the
+PATH.
 """
 
 import contextlib
@@ -53,10 +53,10 @@ def main(seconds: float, probes: int, only: str | None, json_path: Path | None) 
 
 
 def show_round_trips(title: str, probes: int) -> dict[str, dict[str, Any]]:
-    """Round-trip times of each delay through each emulator, and of a long packet through a slow link.
+    """Measure round-trip times of each delay through each emulator, and of a long packet through a slow link.
 
-    Beside them, what of their deviation is the machine's: how late it wakes who sleeps as long, and how long a
-    packet that nobody delays takes when as much time has passed since the last.
+    They are shown with the machine's part of their deviation: how late it wakes a process that sleeps as long, and how
+    long an undelayed packet takes if the same time has passed since the last one.
     """
     title = f"Deviations of round trips, {title}, load {os.getloadavg()[0]:.1f}"
     numbers: dict[str, dict[str, Any]] = {}
@@ -89,7 +89,7 @@ def show_round_trips(title: str, probes: int) -> dict[str, dict[str, Any]]:
 
 
 def show_transfers(title: str, seconds: float, veth: System) -> dict[str, dict[str, Any]]:
-    """Bulk transfers through each emulator, as ratios to Rattan's where it is there."""
+    """Measure bulk transfers through each emulator, as ratios to Rattan's if it is installed."""
     lte = "mm-delay 37 mm-link 2.8M 10.5M --queue 200ms -- mm-loss both 0 --"
     plan = [
         veth,
@@ -125,12 +125,12 @@ def show_transfers(title: str, seconds: float, veth: System) -> dict[str, dict[s
 
 
 def show_table(title: str, table: pd.DataFrame) -> None:
-    """Print what was measured, a network a line."""
+    """Print a table of measurements, one network per line."""
     click.echo(f"\n{title}\n{table.to_string(float_format='%.3f', na_rep='')}")
 
 
 def enter_own_namespaces() -> None:
-    """Start again in network and mount namespaces of its own, with the server's address on lo."""
+    """Restart this program in its own network and mount namespaces, with the server's address on lo."""
     script = f'mount -t tmpfs none /run && mkdir /run/netns && {measure.ADD_SERVER} && exec "$@"'
     again = (sys.executable, "-m", "benchmarks.shells", *sys.argv[1:])
     command = ("unshare", "--net", "--mount", "sh", "-c", script, "sh", *again)
@@ -138,7 +138,10 @@ def enter_own_namespaces() -> None:
 
 
 def plain_veth() -> System:
-    """A namespace at the other end of a pair of Ethernet devices; its name is in our /run, and both end with us."""
+    """A namespace at the other end of a pair of Ethernet devices.
+
+    Its name is in this process's own /run, and both end with the process.
+    """
     script = """
         ip netns add veth
         ip link add near type veth peer name far netns veth

@@ -1,4 +1,4 @@
-"""One measurement each: round trips, bulk transfers, CPU time."""
+"""Single measurements: round trips, bulk transfers, CPU time."""
 
 import contextlib
 import socket
@@ -16,16 +16,17 @@ from benchmarks.shells import peer
 from benchmarks.shells.systems import System, examples
 
 SERVER = "198.18.0.1"
-# A shell command that gives a network namespace the server's address, before what follows it.
+# A shell command that adds the server's address to a network namespace, before the command that follows.
 ADD_SERVER = f"ip link set lo up && ip address add {SERVER}/32 dev lo"
 PORT = 4000
-# A benchmark's own processes wait for the emulator, so they run no later than it: lowest real-time priority.
+# The benchmark's processes wait for the emulator, so they get the lowest real-time priority, to run no later than it
+# does.
 PROMPT = ("chrt", "--fifo", "1")
 
 
 @dataclass(frozen=True)
 class Deviations:
-    """How far times were off from the wanted one, in ms."""
+    """How far times deviated from the wanted time, in ms."""
 
     count: int
     median_ms: float
@@ -34,13 +35,13 @@ class Deviations:
 
 
 def deviations(errors_ms: list[float]) -> Deviations:
-    """Sum up the deviations of single times."""
+    """Summarise the deviations of single times."""
     sizes = sorted(map(abs, errors_ms))
     return Deviations(len(sizes), statistics.median(sizes), sizes[int(0.99 * (len(sizes) - 1))], sizes[-1])
 
 
 def sleeps(sleep_ms: float, count: int) -> Deviations:
-    """How late this machine wakes a real-time process that sleeps that long (clock_nanosleep)."""
+    """How late this machine wakes a real-time process that sleeps this long (clock_nanosleep)."""
     code = (
         "import time\n"
         f"for _ in range({count}):\n"
@@ -54,13 +55,14 @@ def sleeps(sleep_ms: float, count: int) -> Deviations:
 
 
 def round_trips(system: System, wanted_ms: float, count: int, pause_ms: float = 5, ip_bytes: int = 84) -> Deviations:
-    """Send echo requests through a network, each that long after the answer to the last."""
+    """Send echo requests through a network, each one `pause_ms` after the previous answer."""
     times_ms = round_trip_times_ms((*system.prefix, *PROMPT), count, pause_ms, ip_bytes)
     return deviations([time_ms - wanted_ms for time_ms in times_ms])
 
 
 def round_trip_times_ms(prefix: Sequence[str], count: int, pause_ms: float = 5, ip_bytes: int = 84) -> list[float]:
-    """The time (ms) of each of `count` round trips, where `prefix` runs a command in a network."""
+    """The time (ms) of each of `count` round trips in a network; `prefix` is a command line that runs a command
+    there."""
     probe = (str(examples() / "icmp-probe"), SERVER, str(count), f"{pause_ms:.0f}", str(ip_bytes))
     output = subprocess.run((*prefix, *probe), capture_output=True, text=True, check=True, timeout=300).stdout
     return [float(line) / 1000 for line in output.splitlines() if line.replace(".", "", 1).isdigit()]
@@ -68,7 +70,7 @@ def round_trip_times_ms(prefix: Sequence[str], count: int, pause_ms: float = 5, 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A bulk transfer: what arrived, what had to be sent again or was lost, what it cost the emulator."""
+    """A bulk transfer: the data that arrived, what was sent again or lost, and the emulator's CPU time."""
 
     mbps: float
     lost_packets: int
@@ -77,9 +79,9 @@ class Transfer:
 
 
 def tcp(system: System, congestion_control: str, seconds: float) -> Transfer:
-    """One TCP flow from inside to outside with 128 MB socket buffers, measured at the receiver.
+    """Measure one TCP flow from inside to outside with 128 MB socket buffers, at the receiver.
 
-    The first third, in which the flow finds its speed, is not measured.
+    The first third, in which the flow reaches its speed, is not measured.
     """
     peer.make_buffers_roomy()
     with socket.create_server((SERVER, PORT)) as server, running(system, "tcp", seconds, congestion_control) as sender:
@@ -101,9 +103,10 @@ def tcp(system: System, congestion_control: str, seconds: float) -> Transfer:
 
 
 def udp(system: System, seconds: float) -> Transfer:
-    """1500-byte packets from inside to outside as fast as they go.
+    """Send 1500-byte packets from inside to outside as fast as possible.
 
-    A packet that has not arrived a second after the last was sent counts as lost; behind a slow link it may still wait.
+    A packet that has not arrived a second after the last was sent counts as lost; on a slow link it may still be
+    waiting.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         so_rcvbufforce = 33
@@ -130,13 +133,13 @@ def udp(system: System, seconds: float) -> Transfer:
 
 
 def running(system: System, kind: str, seconds: float, *rest: str) -> subprocess.Popen[str]:
-    """Start the sending peer inside a network."""
+    """Start the sender inside a network."""
     arguments = (sys.executable, peer.__file__, kind, SERVER, str(PORT), str(seconds), *rest)
     return subprocess.Popen((*system.prefix, *arguments), stdout=subprocess.PIPE, text=True)
 
 
 def last_number(output: str) -> int:
-    """The peer's count, among whatever an emulator prints to its command's output."""
+    """The peer's count, found in the output of its command among anything that an emulator prints."""
     counts = [line for line in output.splitlines() if line.strip().isdigit()]
     if not counts:
         raise EyelevelError(f"the sender inside an emulator told no count, only {output!r}; run the benchmark again")
@@ -144,7 +147,7 @@ def last_number(output: str) -> int:
 
 
 def cpu_seconds(system: System) -> float:
-    """CPU time that the emulator's processes below this one have used."""
+    """The CPU time of the emulator's processes among this process's descendants."""
     total = 0.0
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):

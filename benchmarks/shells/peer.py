@@ -1,6 +1,6 @@
-"""The sender of a benchmark's bulk transfer; run as a script inside the network that is measured.
+"""The sender of a benchmark's bulk transfer; runs as a script inside the measured network.
 
-Standard library only, so that any Python runs it.
+Standard library only, so that any Python can run it.
 """
 
 import contextlib
@@ -12,18 +12,18 @@ from pathlib import Path
 
 ROOMY = "4096 131072 134217728"
 CHUNK = bytes(1 << 20)
-# struct tcp_info, linux/tcp.h: the 26th 32-bit field, behind 8 single bytes, counts retransmissions.
+# In struct tcp_info (linux/tcp.h), the 26th 32-bit field, after 8 single bytes, counts retransmissions.
 TCP_INFO_BYTES, RETRANSMISSIONS_OFFSET = 104, 100
 
 
 def make_buffers_roomy() -> None:
-    """Let socket buffers grow to 128 MB, so that they are not what limits a flow."""
+    """Let socket buffers grow to 128 MB, so that they do not limit a flow."""
     for name in ("tcp_rmem", "tcp_wmem"):
         Path(f"/proc/sys/net/ipv4/{name}").write_text(ROOMY)
 
 
 def send_tcp(server: tuple[str, int], congestion_control: str, seconds: float) -> None:
-    """Send for some seconds; print how many segments were sent again."""
+    """Send for some seconds; print how many segments were retransmitted."""
     make_buffers_roomy()
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
@@ -34,16 +34,16 @@ def send_tcp(server: tuple[str, int], congestion_control: str, seconds: float) -
         info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
         print(struct.unpack_from("I", info, RETRANSMISSIONS_OFFSET)[0], flush=True)
         connection.shutdown(socket.SHUT_WR)
-        # The network must live until the server has all of it.
+        # The network must exist until the server has received everything.
         with contextlib.suppress(OSError):
             connection.recv(1)
 
 
 def send_udp(server: tuple[str, int], seconds: float) -> None:
-    """Send 1500-byte packets as fast as they go, for some seconds; print how many.
+    """Send 1500-byte packets as fast as possible, for some seconds; print how many.
 
-    Then wait until the server tells that no more comes: with this process the network would end, and with it
-    the packets on their way.
+    Then wait until the server reports that no more arrive: the network ends with this process, and packets on their way
+    would be lost.
     """
     payload = bytes(1472)
     sent = 0

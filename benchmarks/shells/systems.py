@@ -1,4 +1,4 @@
-"""The emulators that are compared: each is a way to run a command in a network of its own."""
+"""The emulators to compare: each is a way to run a command in its own network."""
 
 import os
 import shutil
@@ -14,14 +14,15 @@ class System:
     """One way to emulate one network."""
 
     name: str
-    # The words to put before a command to run it inside.
+    # The words to put before a command to run it inside the network.
     prefix: tuple[str, ...]
-    # The names of the processes that emulate, whose CPU time counts.
+    # The names of the emulator's processes, whose CPU time counts.
     processes: tuple[str, ...] = ()
 
 
 def examples() -> Path:
-    """Where `cargo build --release --examples` put the baselines and the probe; says how when it did not."""
+    """The folder where `cargo build --release --examples` put the baselines and the probe; fails with that command if
+    it was not run."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", "shells/target"))
     folder = target / "release" / "examples"
     if not (folder / "icmp-probe").exists():
@@ -32,7 +33,7 @@ def examples() -> Path:
 
 
 def shell(words: str) -> System:
-    """Our shells, given as words of a command line."""
+    """One of our shells, given by its command line."""
     split = words.split()
     programs = tuple(dict.fromkeys(word for word in split if word.startswith("mm-")))
     prefix = tuple(str(tool(word)) if word.startswith("mm-") else word for word in split)
@@ -40,7 +41,7 @@ def shell(words: str) -> System:
 
 
 def rattan_delay(one_way_ms: float) -> System | None:
-    """Rattan with a delay each way, or None where it is not installed (`cargo install rattan`)."""
+    """Rattan with a delay each way, or None if it is not installed (`cargo install rattan`)."""
     program = shutil.which("rattan")
     if program is None:
         return None
@@ -50,11 +51,11 @@ def rattan_delay(one_way_ms: float) -> System | None:
 
 
 def tun_copy() -> System:
-    """A copy loop between two TUN devices, which runs ahead of ordinary processes as the shells do."""
+    """A copy loop between two TUN devices, which runs before ordinary processes, as the shells do."""
     program = str(examples() / "tun-copy")
     return System("bare TUN copy", ("chrt", "--reset-on-fork", "--fifo", "1", program), ("tun-copy",))
 
 
 def veth(namespace: str) -> System:
-    """A pair of Ethernet devices to another namespace, without any emulator."""
+    """A pair of Ethernet devices that leads to another namespace, without any emulator."""
     return System("plain veth", ("nsenter", f"--net={namespace}"))

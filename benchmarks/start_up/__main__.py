@@ -1,4 +1,4 @@
-"""`python -m benchmarks.start_up`: how long commands take to answer, beside a Python that does nothing."""
+"""`python -m benchmarks.start_up`: how long commands take to answer, compared with a Python that does nothing."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.program import COMMANDS
 
-# As many attempts as a campaign of the paper's size has: 38 sites, 4 networks, 5 protocols, 31 runs.
+# As many attempts as a campaign of the paper's size: 38 sites, 4 networks, 5 protocols, 31 runs.
 SITES, RUNS = 38, 31
 ERRORS = (
     ["nonsense"],
@@ -23,7 +23,7 @@ ERRORS = (
     ["report", "nonsense"],
     ["campaign", "--net", "nonsense"],
 )
-# Commands that work on a campaign, of which the first line counts.
+# Commands on a campaign for which the time to the first line is measured.
 READING = ("report", "package", "compare")
 
 
@@ -35,7 +35,7 @@ def to_the_end(arguments: list[str]) -> float:
 
 
 def to_the_first_line(arguments: list[str]) -> float:
-    """How long Python takes with these `arguments` until it prints anything (s); it is ended then."""
+    """How long Python takes with these `arguments` until it prints anything (s); then it is ended."""
     begun = time.perf_counter()
     with subprocess.Popen(
         [sys.executable, *arguments], cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

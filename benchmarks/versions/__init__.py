@@ -1,1 +1,1 @@
-"""Whether two versions of this project measure the same."""
+"""A comparison of two versions of this project: whether they measure the same."""

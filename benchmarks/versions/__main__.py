@@ -44,12 +44,12 @@ from measure.calibration.equivalence import BOUND
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of `text`, which are separated by commas or blanks."""
+    """The words of `text`, separated by commas or blanks."""
     return tuple(text.replace(",", " ").split())
 
 
 def measure(plan: Plan, folder: Path, source: dict[str, Path]) -> None:
-    """Make the campaigns of `plan` that are not there yet, and print how it goes. Raises EyelevelError."""
+    """Make the missing campaigns of `plan`, and print the progress. Raises EyelevelError."""
     open_turns = [turn for turn in turns(plan) if not is_made(turn, folder)]
     click.echo(f"{len(open_turns)} campaigns of {len(turns(plan))} to be made")
     took_s: list[float] = []
@@ -71,7 +71,7 @@ def runs_of(campaigns: list[Turn], folder: Path) -> pd.DataFrame:
 
 
 def beyond_s(campaigns: list[Turn], folder: Path) -> dict[str, float]:
-    """By version: seconds of a run that counts beyond its load and quiet time, in campaigns made without a stop."""
+    """By version: seconds of a valid run beyond its load and quiet time, in campaigns made without interruption."""
     beyond: dict[str, list[float]] = {version: [] for version in VERSIONS}
     for turn in campaigns:
         if (seconds := read_json(record_of(turn, folder))["seconds"]) is None:
@@ -85,7 +85,7 @@ def beyond_s(campaigns: list[Turn], folder: Path) -> dict[str, float]:
 
 
 def print_comparison(plan: Plan, folder: Path) -> None:
-    """Print what the pairs in `folder` say so far. Raises EyelevelError."""
+    """Print the results of the pairs in `folder` so far. Raises EyelevelError."""
     whole = [pair for pair in range(1, plan.blocks + 1) if all(is_made(Turn(pair, one), folder) for one in VERSIONS)]
     if not whole:
         raise EyelevelError(f"no pair of campaigns in {folder} is made yet; run the command that began it again")
@@ -108,7 +108,7 @@ def print_comparison(plan: Plan, folder: Path) -> None:
 
 
 def print_choice(folder: Path) -> None:
-    """Print how much the sites of one campaign vary, and how many blocks a comparison with them needs."""
+    """Print how much the sites of one campaign vary, and how many blocks a comparison needs with them."""
     click.echo(
         f"Run-to-run deviations in percent, the steadiest site first. Blocks: as many as find equal versions "
         f"equivalent within {BOUND:.0%}, in every metric behind every network, with {POWER:.0%} probability each."
@@ -168,7 +168,7 @@ def main(
     )
     keep_plan(plan, folder)
     copy_sites(recordings, folder)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C
     try:
         measure(plan, folder, {version: repository for version, (repository, _) in resolved.items()})
     except KeyboardInterrupt:

@@ -1,11 +1,13 @@
-"""Making pairs of campaigns by two versions of this project, in turn, on one machine.
+"""Makes pairs of campaigns with two versions of this project, in turn, on one machine.
 
-versions.json        what is compared: `Plan`
-sites/               the sites, the same files for both
+The folder of a comparison contains
+
+versions.json        the plan: `Plan`
+sites/               the sites, the same files for both versions
 checkouts/           a checkout of each version (git worktrees), while campaigns are made
-campaigns/03-before  a campaign of one block of each site and network; -after
-logs/03-before.txt   what it printed
-made/03-before.json  that it was made in full, by which version, and how long it took
+campaigns/03-before  a campaign of one block of each site and network; likewise 03-after
+logs/03-before.txt   the campaign's output
+made/03-before.json  written when the campaign is complete: its version, and how long it took
 """
 
 import os
@@ -39,7 +41,8 @@ PLAN = "versions.json"
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a comparison: the commits of both versions, what they measure, in how many pairs of campaigns."""
+    """The plan of a comparison: the commits of both versions, what they measure, and the number of pairs of
+    campaigns."""
 
     before: str
     after: str
@@ -56,7 +59,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Turn:
-    """A campaign of a pair, counted from 1, by a version."""
+    """One campaign of a pair (counted from 1), made by one version."""
 
     pair: int
     version: str
@@ -74,8 +77,10 @@ def read_plan(folder: Path) -> Plan | None:
 
 
 def keep_plan(plan: Plan, folder: Path) -> None:
-    """Write `plan` to `folder`. Raises EyelevelError when the comparison there has another plan; only its number of
-    blocks may grow."""
+    """Write `plan` to `folder`.
+
+    Raises EyelevelError when the comparison in `folder` has another plan; only its number of blocks may grow.
+    """
     first = read_plan(folder)
     if first is None and folder.is_dir() and any(folder.iterdir()):
         raise EyelevelError(f"{folder} is there already, and is no comparison of versions; choose another folder")
@@ -89,7 +94,7 @@ def keep_plan(plan: Plan, folder: Path) -> None:
 
 
 def turns(plan: Plan) -> list[Turn]:
-    """All campaigns in their order. Each version begins one of every two pairs; the seed says which."""
+    """All campaigns in their order. In every two pairs, each version begins one; the seed decides which."""
     order = []
     for pair in range(1, plan.blocks + 1):
         first = Random(f"{plan.seed}/{(pair - 1) // 2}").sample(VERSIONS, 2)
@@ -98,12 +103,12 @@ def turns(plan: Plan) -> list[Turn]:
 
 
 def is_made(turn: Turn, folder: Path) -> bool:
-    """Whether a campaign of the comparison in `folder` was made in full."""
+    """Whether a campaign of the comparison in `folder` was completed."""
     return record_of(turn, folder).exists()
 
 
 def record_of(turn: Turn, folder: Path) -> Path:
-    """The file that says how a campaign of the comparison in `folder` was made."""
+    """The file that records how a campaign of the comparison in `folder` was made."""
     return folder / "made" / f"{turn.name}.json"
 
 
@@ -113,7 +118,7 @@ def campaign_of(turn: Turn, folder: Path) -> Path:
 
 
 def make_all(plan: Plan, folder: Path, source: Mapping[str, Path]) -> Iterator[tuple[Turn, float]]:
-    """Make the campaigns of `plan` that are not there yet into `folder`; yields each with the seconds that it took.
+    """Make the missing campaigns of `plan` in `folder`; yields each with its duration in seconds.
 
     `source`: the repository that has the commit of each version. Raises EyelevelError.
     """
@@ -135,7 +140,7 @@ def make_all(plan: Plan, folder: Path, source: Mapping[str, Path]) -> Iterator[t
 
 
 def make(turn: Turn, plan: Plan, folder: Path, place: Path) -> None:
-    """Make or continue a campaign by the version that is checked out in `place`. Raises EyelevelError."""
+    """Make or resume a campaign with the version that is checked out in `place`. Raises EyelevelError."""
     is_new = not campaign_of(turn, folder).exists()
     options = {
         "sites": ",".join(plan.sites),
@@ -147,7 +152,8 @@ def make(turn: Turn, plan: Plan, folder: Path, place: Path) -> None:
         "results": str(folder / "campaigns"),
     }
     arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-    # It ends in order when this process has ended, however that ends. Versions may be older than an option: no others.
+    # The campaign is ended by SIGTERM when this process ends for any reason. Only old options are used, since a version
+    # may lack newer ones.
     command = [str(tool("setpriv")), "--pdeathsig", "TERM", sys.executable, "-m", "eyelevel", "campaign", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(place)}
     log = folder / "logs" / f"{turn.name}.txt"
@@ -159,7 +165,7 @@ def make(turn: Turn, plan: Plan, folder: Path, place: Path) -> None:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            start_new_session=True,  # a terminal's Ctrl-C is for us, who end it
+            start_new_session=True,  # Ctrl-C on the terminal is for this process, which ends it
         )
         with stopped_at_the_end(process):
             status = process.wait()
@@ -175,14 +181,16 @@ def make(turn: Turn, plan: Plan, folder: Path, place: Path) -> None:
 
 
 def sites_named(texts: Sequence[str]) -> dict[str, Path | None]:
-    """The names of the sites that are given by name or by the path of a recording, which has a slash; with that path.
-    Raises EyelevelError."""
+    """The names of the given sites, each with the path of its recording if it was given by path (with a slash).
+
+    Raises EyelevelError.
+    """
     paths = [Path(text) if "/" in text else None for text in texts]
     return {require_site_name(name_of(path) if path else text): path for text, path in zip(texts, paths, strict=True)}
 
 
 def copy_sites(sites: Mapping[str, Path | None], folder: Path) -> None:
-    """Bring `sites`, recordings by their names, into `folder`/sites; those that are there stay.
+    """Copy or import `sites` into `folder`/sites, from recordings by their paths; existing ones stay.
 
     Raises EyelevelError.
     """
@@ -200,8 +208,11 @@ def copy_sites(sites: Mapping[str, Path | None], folder: Path) -> None:
 
 
 def resolve(version: str) -> tuple[Path, str]:
-    """The repository that has `version`, a commit of this one or the folder of a checkout, and the full name of the
-    commit. Raises EyelevelError, also for a checkout with changes, which no commit says."""
+    """The repository that contains `version`, and the full name of its commit.
+
+    `version` is a commit of this repository, or the folder of a checkout. Raises EyelevelError, also for a checkout
+    with changes, which no commit describes.
+    """
     path = Path(version)
     is_checkout = path.is_dir() and (path / ".git").exists()
     repository = path.resolve() if is_checkout else PROJECT
@@ -212,11 +223,12 @@ def resolve(version: str) -> tuple[Path, str]:
 
 @contextmanager
 def checkout(repository: Path, commit: str, place: Path) -> Iterator[Path]:
-    """Check `commit` out into `place` while the block runs. A killed process's checkout there is removed before."""
+    """Check out `commit` into `place` for the duration of the block. A checkout that a killed process left there is
+    removed first."""
     remove_checkout(repository, place)
     git(repository, "worktree", "add", "--detach", "--force", str(place), commit)
     try:
-        # Programs in a jail cannot keep what they compile, and would do so in every run.
+        # Programs in a jail cannot write compiled files, and would compile in every run.
         subprocess.run([sys.executable, "-m", "compileall", "-qq", place], check=False)
         yield place
     finally:
@@ -224,20 +236,20 @@ def checkout(repository: Path, commit: str, place: Path) -> Iterator[Path]:
 
 
 def remove_checkout(repository: Path, place: Path) -> None:
-    """Remove a checkout, if it is there, and what git knows of it."""
+    """Remove a checkout, if it exists, and git's record of it."""
     if place.exists():
-        with suppress(EyelevelError):  # it may be half a checkout, of which git knows nothing
+        with suppress(EyelevelError):  # an incomplete checkout, of which git has no record
             git(repository, "worktree", "remove", "--force", "--force", str(place))
         shutil.rmtree(place, ignore_errors=True)
 
 
 def version_in(place: Path) -> str:
-    """The version that campaigns keep of the code in `place` (`measure.host.machine`)."""
+    """The version of the code in `place`, as campaigns record it (`measure.host.machine`)."""
     return git(place, "describe", "--always", "--dirty")
 
 
 def git(repository: Path, *arguments: str) -> str:
-    """The output of git about `repository`. Raises EyelevelError."""
+    """The output of git in `repository`. Raises EyelevelError."""
     completed = subprocess.run(
         ["git", "-C", repository, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
     )

@@ -1,7 +1,7 @@
-"""The measurements of two versions, in pairs: ratios, whether they are equivalent, and run-to-run deviations.
+"""Compares the measurements of two versions, in pairs: ratios, whether they are equivalent, and run-to-run deviations.
 
-A pair is the same run (site, network, protocol, number) of both campaigns of a pair. A setting is a site with a network
-and a protocol. Nothing here knows how campaigns are made.
+A pair is the same run (site, network, protocol, number) in both campaigns of a pair. A setting is a site with a network
+and a protocol. Nothing here depends on how campaigns are made.
 """
 
 import math
@@ -19,10 +19,10 @@ from measure.calibration.equivalence import BOUND, ERROR
 
 METRICS = ("fvc", "si", "vc85", "lvc", "plt")
 SETTING = ["network", "site", "protocol"]
-# An interval of this level within the bound is the same as two one-sided tests (Schuirmann 1987).
+# An interval of this level within the bound is equivalent to two one-sided tests (Schuirmann 1987).
 CONFIDENCE = 1 - 2 * ERROR
 EQUIVALENT, DIFFERENT, OPEN = "equivalent", "different", "not decided"
-# Blocks are planned so that versions that are the same are found equivalent with this probability.
+# The number of blocks is planned so that equal versions are found equivalent with this probability.
 POWER = 0.9
 MOST_BLOCKS = 100_000
 ALL = "all"
@@ -30,7 +30,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the ends of its interval, NaN where there is none."""
+    """An estimate and the ends of its interval; NaN if it has none."""
 
     estimate: float
     low: float
@@ -38,15 +38,17 @@ class Interval:
 
     @property
     def verdict(self) -> str:
-        """The verdict on a ratio: the same to within BOUND, different by more, or neither."""
+        """The verdict on a ratio: equal to within BOUND, different by more, or undecided."""
         if self.low > 1 / (1 + BOUND) and self.high < 1 + BOUND:
             return EQUIVALENT
         return DIFFERENT if self.low > 1 + BOUND or self.high < 1 / (1 + BOUND) else OPEN
 
 
 def values(runs: pd.DataFrame) -> pd.DataFrame:
-    """The logarithms of the positive metrics of the valid `runs`: a row for each, with the columns metric and log, and
-    those that identify the run."""
+    """The logarithms of the positive metrics of the valid `runs`.
+
+    The table has a row for each, with the columns metric and log, and those that identify the run.
+    """
     keys = [name for name in (*SETTING, "run", "pair", "version") if name in runs]
     names = [name for name in METRICS if name in metrics_in(runs)]
     long = runs[runs["valid"]].melt(keys, names, "metric", "ms")
@@ -55,8 +57,11 @@ def values(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs_of(runs: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
-    """The pairs in `runs`, a table with the columns `pair` and `version`: a row for each that was measured by both
-    versions, with the logarithms of the metric `before` and `after`, and their difference, `ratio`."""
+    """The pairs in `runs`, a table with the columns `pair` and `version`.
+
+    There is a row for each run that both versions measured, with the logarithms of the metric `before` and `after`, and
+    their difference, `ratio`.
+    """
     table = values(runs).pivot(index=["metric", *SETTING, "pair", "run"], columns="version", values="log")
     table = table.reindex(columns=[before, after]).dropna().set_axis(["before", "after"], axis="columns")
     return table.assign(ratio=table["after"] - table["before"]).reset_index()
@@ -73,7 +78,8 @@ def mean_ratio(pairs: pd.DataFrame) -> Interval:
 
 
 def robust_ratio(pairs: pd.DataFrame) -> Interval:
-    """The mean over settings of the location of their ratios (Hodges and Lehmann), which a few outliers do not move."""
+    """The mean over settings of the location of their ratios (Hodges and Lehmann), which is robust against a few
+    outliers."""
     table = pairs.pivot(index=SETTING, columns=["pair", "run"], values="ratio").to_numpy()
     ratio = mean_over_sites(table)
     low, high = ratio.interval(CONFIDENCE)
@@ -81,15 +87,15 @@ def robust_ratio(pairs: pd.DataFrame) -> Interval:
 
 
 def variances(runs: pd.DataFrame) -> pd.Series:
-    """The variance from run to run of the logarithms in `values`, by metric and setting; NaN of a single run."""
+    """The variance from run to run of the logarithms in `values`, by metric and setting; NaN for a single run."""
     return runs.groupby(["metric", *SETTING], sort=False)["log"].var()
 
 
 def deviation_ratio(pairs: pd.DataFrame) -> Interval:
     """The ratio, after to before, of the run-to-run standard deviation within settings, for `pairs` of one metric.
 
-    The interval is that of the logarithms of variances, with the pooled kurtosis of all runs in place of the normal
-    distribution's 3 (Bonett 2006, Computational Statistics & Data Analysis 50), since loads have long tails.
+    Its interval is computed from the logarithms of the variances. The pooled kurtosis of all runs replaces the normal
+    distribution's 3, since loads have long tails (Bonett 2006, Computational Statistics & Data Analysis 50).
     """
     logs = pairs[["before", "after"]]
     of_setting = pairs.groupby(SETTING)[["before", "after"]]
@@ -107,8 +113,11 @@ def deviation_ratio(pairs: pd.DataFrame) -> Interval:
 
 
 def blocks_needed(variance: float, settings: int) -> float:
-    """The number of blocks with which equal versions are found equivalent with the probability POWER, if the log ratios
-    of each of `settings` settings have this mean `variance`. Infinity where MOST_BLOCKS do not suffice."""
+    """The number of blocks with which equal versions are found equivalent with the probability POWER.
+
+    `variance` is the mean variance of the log ratios of each of `settings` settings. The result is infinite if
+    MOST_BLOCKS do not suffice.
+    """
     if not math.isfinite(variance):
         return math.nan
     blocks = np.arange(2, MOST_BLOCKS)
@@ -120,7 +129,7 @@ def blocks_needed(variance: float, settings: int) -> float:
 
 
 def results(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The comparison of each metric behind each network and behind all: a row for each, of texts and numbers."""
+    """The comparison of each metric on each network and on all together: a row for each, with texts and numbers."""
     rows = []
     networks = list(pairs["network"].unique())
     for network in (*networks, *([ALL] if len(networks) > 1 else [])):
@@ -147,8 +156,10 @@ def results(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_setting(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The mean ratio and the deviations of both versions (percent) for each metric, a row for each setting; a chaotic
-    setting is seen here."""
+    """The mean ratio and the deviations of both versions (percent) for each metric, a row for each setting.
+
+    Chaotic settings become visible here.
+    """
     columns = {}
     for metric in METRICS:
         groups = pairs[pairs["metric"] == metric].groupby(SETTING, sort=False)
@@ -160,11 +171,11 @@ def by_setting(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def choice_of_sites(runs: pd.DataFrame) -> pd.DataFrame:
-    """How much the valid `runs` of each site vary, the steadiest first: the deviation (percent) by network and metric,
-    each over the site's protocols; the largest of them; and how many blocks a comparison needs with this site alone and
-    with this one and those above, so that every metric behind every network is decided.
+    """How much the valid `runs` of each site vary, the steadiest site first.
 
-    It says nothing of a difference of versions, so that sites may be chosen by it.
+    The columns are the deviation (percent) by network and metric, each over the site's protocols; the largest of them;
+    and how many blocks a comparison needs to decide every metric on every network: with this site alone, and with this
+    site and all above it. The table does not compare versions, so it may be used to choose sites.
     """
     of_setting = variances(values(runs)).unstack(["metric", "network"])  # (site, protocol) x (metric, network)
     of_site = of_setting.groupby("site").mean()
@@ -204,8 +215,8 @@ def _text(estimate: str, low: str, high: str) -> str:
 
 
 def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
-    """How many attempts each version made, how many of them do not count and for which gates, and how many runs have
-    none that counts: a row for each version."""
+    """How many attempts each version made, how many of them do not count and because of which gates, and how many runs
+    have no valid attempt: a row for each version."""
     rows = {}
     for version, attempts in runs.groupby("version", sort=False):
         gates = attempts.loc[~attempts["valid"], "reason"].map(gate_name).value_counts()

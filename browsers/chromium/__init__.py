@@ -1,1 +1,1 @@
-"""Chromium: the program, and what it leaves. `browsers.chromium_browser` makes a browser of the testbed of it."""
+"""Chromium: the program and its logs. `browsers.chromium_browser` makes it a browser of the testbed."""

@@ -1,10 +1,10 @@
-"""A fresh Chromium's knowledge of servers: whether those of a page speak HTTP/2 or HTTP/3.
+"""Tells a fresh Chromium which version of HTTP the servers of a page speak.
 
-A browser that uses QUIC for its first request has learnt from somewhere that the server speaks it. A switch that forces
-QUIC upon it teaches it nothing, and Chromium then takes the server for one that knows no priorities: of the requests of
-low priority (images, asynchronous scripts, style sheets for print) it sends six at once to a host, and ten in all, and
-the next when one of them has ended. Over HTTP/2 it has no such limit once the connection is there. So the fresh profile
-can say of every server what a visit before, or a DNS record, would have said (RFC 7838, RFC 9460).
+A browser that uses QUIC for its first request must have learnt that the server speaks QUIC. A switch that forces QUIC
+does not teach it, and Chromium then assumes that the server knows no priorities: it sends at most six requests of low
+priority (images, asynchronous scripts, style sheets for print) to a host at once, and ten in all, and the next only
+when one of them has ended. Over HTTP/2 there is no such limit once the connection is open. So the fresh profile can
+state for every server what an earlier visit or a DNS record would have taught (RFC 7838, RFC 9460).
 
 The file is Chromium's own: "Network Persistent State" (net/http/http_server_properties_manager.cc).
 """
@@ -25,19 +25,18 @@ from base.errors import EyelevelError
 FILE = Path("Default") / "Network Persistent State"
 VERSION = 5
 HTTPS_PORT = 443
-# In microseconds since 1601, as Chromium counts; long after any replay.
+# In microseconds since 1601, as Chromium counts; far beyond any replay.
 EXPIRATION = str(2**63 - 1)
-# The number of entries that it keeps; it knows nothing of the rest (`kMaxServerInfoEntries` in
-# net/http/http_server_properties.h).
+# The most servers that Chromium remembers (`kMaxServerInfoEntries` in net/http/http_server_properties.h).
 MOST_ENTRIES = 500
-# Under how many keys each server must be there: asked by the page itself, and by a frame of another site.
+# Each server needs one key for requests of the page itself, and one for frames of other sites.
 NEEDED_KEYS = 2
 
 
 def write_known_servers(profile: Path, url: str, authorities: Collection[str], http_version: str) -> None:
     """Write into a fresh `profile` that `authorities` (host or host:port) of the page at `url` speak `http_version`.
 
-    Raises EyelevelError when they are more than Chromium keeps.
+    Raises EyelevelError when there are more than Chromium remembers.
     """
     if len(authorities) * NEEDED_KEYS > MOST_ENTRIES:
         raise EyelevelError(
@@ -61,10 +60,10 @@ def _server(authority: str, key: list[Any], http_version: str) -> dict[str, Any]
 
 
 def _network_anonymization_keys(url: str) -> Iterator[list[Any]]:
-    """Under which the browser may look a server up: the page's site, and whether a frame of another site asks.
+    """The keys under which the browser may look up a server: the page's site, and whether a frame of another site asks.
 
-    A site is a scheme and a registrable domain. Which part of the host that is says a list of public suffixes. As
-    Chromium's may be another, every other part comes behind it.
+    A site is a scheme and a registrable domain. A list of public suffixes says which part of the host that is.
+    Chromium's list may differ, so all other parts follow it.
     """
     host = urlsplit(url).hostname or ""
     labels = host.split(".")

@@ -1,6 +1,6 @@
-"""Chromium's netlog: every request the browser made, and what became of it.
+"""Chromium's netlog: every request that the browser made, and its outcome.
 
-Unlike the HAR it has requests that failed, that nobody waited for, and those of the browser itself.
+Unlike the HAR, it contains failed requests, requests for which nobody waited, and the browser's own.
 """
 
 import gzip
@@ -13,62 +13,62 @@ from urllib.parse import urlsplit
 
 from browsers.contract import Request, StreamRequest, Transfer
 
-# The events of a request being sent, and over what.
+# The events that send a request → the version of HTTP.
 SENT_OVER = {
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": "http/1.1",
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
-# The events that say on which stream a request was sent, and the field that has the stream's number.
+# The events that send a request on a stream → the field with the stream's number.
 STREAM_NUMBERS = {
     "HTTP2_SESSION_SEND_HEADERS": "stream_id",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "quic_stream_id",
 }
-# The events that end a request. (Others have errors within, which the network stack got over.)
+# The events that end a request. (Errors of other events are within a request, and Chromium recovered from them.)
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
-# The event of the search for a connection that finds out that a server is known to speak HTTP/3, too, and the event by
-# which a request has such a search.
+# The event when a search for a connection finds that the server is known to speak HTTP/3 as well, and the event that
+# assigns such a search to a request.
 KNOWS_ALTERNATIVE = "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND"
 SEARCHES = "HTTP_STREAM_JOB_CONTROLLER_BOUND"
-# The event of what a name server answered.
+# The event with the answer of a name server.
 NAME_RECORDS = "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS"
-# The phase of an event that ends what an event of its kind began.
+# The phase of an event that ends an earlier event of its kind.
 END = 2
-# The event of a TCP connection to one address, from its SYN to the answer.
+# The event of a TCP connection attempt to one address, from its SYN to the answer.
 HANDSHAKE = "TCP_CONNECT_ATTEMPT"
-# The events that say which address a socket is connected to, those of reading and writing by UDP and by TCP, and those
-# of reading a response's content, before and after its coding is undone.
+# The events that give a socket's address; those that read and write by UDP and by TCP; and those that read a response's
+# content before and after decoding.
 CONNECTED = frozenset({HANDSHAKE, "UDP_CONNECT"})
 DATAGRAM_READ, DATAGRAM_WRITTEN = "UDP_BYTES_RECEIVED", "UDP_BYTES_SENT"
 STREAM_READ, STREAM_WRITTEN = "SOCKET_BYTES_RECEIVED", "SOCKET_BYTES_SENT"
 CODED_CONTENT, CONTENT = "URL_REQUEST_JOB_BYTES_READ", "URL_REQUEST_JOB_FILTERED_BYTES_READ"
-# Headers of IPv4, which replays have alone, and of TCP with the option that Linux sends always (timestamps, RFC 7323);
-# and what is left of 1500 bytes for data.
+# The headers of IPv4 (replays have no IPv6) and of UDP, or of TCP with the option that Linux always sends (timestamps,
+# RFC 7323); and the data that fits into 1500 bytes.
 IP_AND_UDP_BYTES, IP_AND_TCP_BYTES = 28, 52
 SEGMENT_BYTES = 1500 - IP_AND_TCP_BYTES
-# Chromium's codes from 100 to 399 are of connections, certificates and HTTP; 7 and 21 are timeouts and changes of
-# the network. The others are of the browser itself: broken off by the page, not in the cache, not allowed.
+# Chromium's errors 100 to 399 concern connections, certificates and HTTP; 7 and 21 are timeouts and changes of the
+# network. All others are internal: cancelled by the page, not in the cache, not allowed.
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
-# Chromium's names for the purposes of requests that no page needs, as the numbers that the log has.
+# Annotations of requests that no page needs, as Chromium logs them: hashes of their names.
 BROWSERS_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open_search"
-# And that of what a page wants to have ready for when it is left ("speculation_rules_prefetch"). Chromium logs it as it
-# does a page that is shown.
+# The annotation of prefetches for a page that may be visited later ("speculation_rules_prefetch"). Chromium logs them
+# like requests of a visible page.
 PREFETCH = 78769907
-# The field of a request that is made for a page which is not shown yet, and may never be.
+# The header of requests for a prerendered page, which is not visible yet and may never be.
 PRERENDERED = "sec-purpose: prefetch;prerender"
-# No more does a page need the description with which the browser would install it as an application.
+# The header of requests for a web app's manifest, which the browser needs only to install the app.
 FOR_THE_BROWSER = "sec-fetch-dest: manifest"
 
 
 # Chromium writes a bounded netlog into ten files in turns (net/log/file_net_log_observer.cc). When all are full it
-# begins the oldest anew: a log to which that has happened has at least nine full ones.
+# overwrites the oldest, so a log that lost its beginning has at least nine full files.
 LEAST_FULL_SHARE = 9 / 10
 
 
 def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
-    """The requests in the netlog at `path`, in the order they were made; it may have been cut short at its end.
+    """The requests in the netlog at `path`, in the order they were made; the end of the log may be cut off.
 
-    Raises ValueError when it may lack its beginning, since Chromium was to write no more than `most_bytes`.
+    Raises ValueError if its beginning may be missing, because Chromium had a limit of `most_bytes`.
     """
     with gzip.open(path, "rb") as file:
         content = file.read()
@@ -85,7 +85,7 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
         if kind == "REQUEST_ALIVE" and "traffic_annotation" in parameters:
             purposes[source] = parameters["traffic_annotation"]
         begins = kind == "URL_REQUEST_START_JOB" and "url" in parameters
-        # A request has also ended when a redirect has made another one of it.
+        # A redirect also ends a request, by making it another one.
         if source in open_requests and (begins or (kind == "REQUEST_ALIVE" and is_end)):
             open_requests[source].ended_s = at_s
         if begins:
@@ -108,7 +108,7 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
         elif kind == NAME_RECORDS:
             recorded_hosts |= _hosts_with_http3(parameters)
     for request in requests:
-        # A name is resolved before there is a connection.
+        # A name is resolved before a connection is opened.
         request.knows_alternative |= urlsplit(request.url).hostname in recorded_hosts
     return requests
 
@@ -120,7 +120,7 @@ def read_streams(path: Path) -> list[StreamRequest]:
     streams = []
     for kind, _, parameters, _, _ in _events(log):
         if (number := parameters.get(STREAM_NUMBERS.get(kind, ""))) is not None:
-            # Such as ":path: /" and "priority: u=1, i".
+            # Headers such as ":path: /" and "priority: u=1, i".
             lines = (header.removeprefix(":").partition(":") for header in parameters["headers"])
             headers = {name: value.strip() for name, _, value in lines}
             priority = headers.get("priority", "").replace(" ", "").split(",")
@@ -131,7 +131,7 @@ def read_streams(path: Path) -> list[StreamRequest]:
 
 
 def read_handshakes(path: Path) -> dict[str, float]:
-    """Address of a server → the time in ms of the shortest TCP handshake with it, according to the netlog at `path`."""
+    """Address of a server → the time of the shortest TCP handshake with it (ms) in the netlog at `path`."""
     with gzip.open(path, "rt", errors="replace") as file:
         log = _parse(file.read())
     begun: dict[int, tuple[str, float]] = {}
@@ -149,12 +149,12 @@ def read_handshakes(path: Path) -> dict[str, float]:
 
 
 def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
-    """The transfer from `began_s` to `ended_s` (s since 1970) by the netlog at `path`."""
+    """The transfer from `began_s` to `ended_s` (s since 1970) according to the netlog at `path`."""
     with gzip.open(path, "rt", errors="replace") as file:
         log = _parse(file.read())
     addresses: dict[int, str] = {}
     sent_over_network: set[int] = set()
-    # The content of each request as transferred and as decoded; without a coding, the latter alone is logged.
+    # The content of each request, encoded and decoded. If there is no encoding, only the latter is logged.
     coded, decoded = Counter[int](), Counter[int]()
     datagrams, segmented = Counter[str](), Counter[int]()
     connections: set[int] = set()
@@ -169,7 +169,7 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
             continue
         if kind in (CODED_CONTENT, CONTENT):
             (coded if kind == CODED_CONTENT else decoded)[source] += size
-        # An address of this machine's loopback device is no server's.
+        # An address on the loopback device is not a server.
         elif not addresses.get(source, "127.").startswith("127."):
             if kind in (DATAGRAM_READ, STREAM_READ):
                 connections.add(source)
@@ -188,7 +188,7 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
 
 
 def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dict[int, str]) -> None:
-    """Add to `request` what one more event has about it."""
+    """Update `request` with one event."""
     if kind in SENT_OVER:
         request.protocol = SENT_OVER[kind]
         headers = parameters.get("headers", ())
@@ -205,7 +205,7 @@ def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dic
 
 
 def _hosts_with_http3(answer: dict[str, Any]) -> set[str]:
-    """The hosts for which an answer of a name server has a record that says that they speak HTTP/3 (RFC 9460)."""
+    """The hosts that speak HTTP/3 according to a record in a name server's answer (RFC 9460)."""
     return {
         result["domain_name"]
         for result in answer["results"]
@@ -221,8 +221,8 @@ def _address(transport_info: str) -> str | None:
 
 
 def _events(log: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any], float | None, bool]]:
-    """Each event's type, source and parameters, when it was (s since 1970), and whether it is the end of something."""
-    # In ms since 1970; the log's times are text, in ms since the machine's start.
+    """Type, source, parameters and time (s since 1970) of each event, and whether the event ends something."""
+    # The start of the log's clock, in ms since 1970; the log's times are text, in ms since the machine's start.
     start_ms = log["constants"].get("timeTickOffset")
     names = {number: name for name, number in log["constants"]["logEventTypes"].items()}
     for event in log["events"]:
@@ -234,7 +234,7 @@ def _events(log: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any], flo
 
 
 def _parse(text: str) -> dict[str, Any]:
-    """The log as JSON; one cut short while it was written ends with its last whole line."""
+    """The log as JSON; if writing was interrupted, up to its last whole line."""
     try:
         log: dict[str, Any] = json.loads(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Chromium as both the recorder and the replay use it: what keeps it from sending requests of itself, and its trust.
+"""Chromium for both recording and replay: switches that prevent requests of its own, and trust in our certificates.
 
-A page must meet the same browser when it is replayed as when it was recorded. Standard library only: the
-recording proxy's Python loads this too.
+A page must meet the same browser when it is replayed as when it was recorded. Standard library only: the recording
+proxy's Python loads this too.
 """
 
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from browsers.window import Window
 # Not the wrapper in /usr/bin, which adds switches.
 BINARY = Path("/usr/lib/chromium/chromium")
 
-# Where the browser looks for its services. Their real hosts may be among those of the page.
+# The address of the browser's own services. Their real hosts may be among those of the page.
 NOWHERE_HOST = "browser.invalid"
 NOWHERE = f"https://{NOWHERE_HOST}"
 
-# Chromium 156 does not have these any more; earlier ones may be installed.
+# Chromium 156 no longer has these, but an earlier one may be installed.
 FORMER_FEATURES = (
     "OptimizationGuideModelDownloading",
     "OptimizationHintsFetching",
     "CertificateTransparencyComponentUpdater",
 )
-# Each of these asks for something that no page asked for.
+# Each of these features sends requests that no page made.
 DISABLED_FEATURES = (
     *FORMER_FEATURES,
     "NetworkTimeServiceQuerying",
@@ -35,9 +35,9 @@ DISABLED_FEATURES = (
     "DnsOverHttpsUpgrade",
 )
 
-# The switches of all loads, but for `disable-features`: Chromium takes only one of these, so another place composes it.
+# The switches of all loads, except `disable-features`: Chromium accepts it only once, so it is composed elsewhere.
 COMMON_SWITCHES = (
-    # A window without tabs and address bar has the page's size, and a film of it shows nothing else.
+    # Without tabs and address bar the window has the page's size, and its film shows nothing else.
     "app=data:,",
     "no-pings",
     "disable-gpu",
@@ -47,14 +47,14 @@ COMMON_SWITCHES = (
     f"component-updater=url-source={NOWHERE}",
     "disable-component-extensions-with-background-pages",
 )
-# WebRTC sends no UDP, for which no rule about names holds. Chromium ignores switches that it does not know, and this
-# one had another name once: tests/measure/live/test_live_addresses.py sees that none is sent, and
-# tests/browsers/test_chromium_knows_switches.py that it knows all of them.
+# WebRTC must send no UDP, which the rules for names do not restrict. Chromium ignores unknown switches, and this one
+# once had another name: tests/measure/live/test_live_addresses.py checks that no UDP is sent, and
+# tests/browsers/test_chromium_knows_switches.py that Chromium knows all switches.
 WITHOUT_WEBRTC = "webrtc-ip-handling-policy=disable_non_proxied_udp"
 
 
 def phone(window: Window) -> dict[str, Any]:
-    """The settings that make a page believe that `window` is a phone's: ChromeDriver's `mobileEmulation`."""
+    """The settings that make a page believe that `window` belongs to a phone: ChromeDriver's `mobileEmulation`."""
     measures = {"width": window.width, "height": window.height, "pixelRatio": window.pixel_ratio}
     return {
         "deviceMetrics": {**measures, "mobile": True, "touch": True},
@@ -63,10 +63,10 @@ def phone(window: Window) -> dict[str, Any]:
 
 
 def trust(certificate: Path, home: Path, run_as: Sequence[str | Path] = ()) -> None:
-    """Make browsers with this HOME accept the certificate authority of `certificate`; a HOME that trusts one already
-    stays as it is.
+    """Make browsers with this HOME accept the certificate authority of `certificate`.
 
-    `run_as` begins the command line of whoever the browser runs as. Raises EyelevelError.
+    A HOME that already trusts one does not change. `run_as` is the start of a command line that runs as the browser's
+    user. Raises EyelevelError.
     """
     database = home / ".pki" / "nssdb"
     if database.exists():

@@ -1,1 +1,1 @@
-"""Firefox: its log of requests. `browsers.firefox_browser` makes a browser of the testbed of it."""
+"""Firefox: its log of requests. `browsers.firefox_browser` makes it a browser of the testbed."""

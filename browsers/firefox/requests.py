@@ -1,7 +1,8 @@
-"""The log of all requests of Firefox's network stack, its own included, which `note_requests.js` makes it keep.
+"""Firefox's log of all requests, its own included, written through `note_requests.js`.
 
-It is what Firefox tells its own developer tools. The HAR, which comes from there, too, lacks requests that failed,
-those of the browser itself, and addresses; Firefox's text logs (MOZ_LOG) have all, in words that change.
+The data comes from the interface of Firefox's developer tools. The HAR comes from there, too, but lacks failed
+requests, the browser's own requests, and addresses. Firefox's text logs (MOZ_LOG) contain all of them, but their
+wording changes.
 """
 
 import gzip
@@ -11,11 +12,11 @@ from typing import Any
 
 from browsers.contract import NAME_NOT_RESOLVED, Request
 
-# The parts of Firefox whose errors are the network's: a code has the part's number, and 0x45, above its lower 16 bits
-# (xpcom/base/ErrorList.py).
+# The modules of Firefox whose errors are the network's. The upper 16 bits of an error code are the module's number plus
+# 0x45 (xpcom/base/ErrorList.py).
 NETWORK, SECURITY = 6, 21
 MODULE_OFFSET, MODULE_MASK = 0x45, 0x1FFF
-# The errors that have a code of the network's, but are of requests that the page, the browser or its caches ended.
+# Errors with a code of the network's modules that were caused by the page, the browser or its caches.
 OF_NO_NETWORK = frozenset(
     {
         "NS_BINDING_ABORTED",
@@ -31,14 +32,14 @@ NAMES = {"NS_ERROR_UNKNOWN_HOST": NAME_NOT_RESOLVED}
 
 
 def read_requests(path: Path) -> list[Request]:
-    """The requests in the log at `path`, in the order they were made; its last line may have been cut short.
+    """The requests in the log at `path`, in the order they were made; its last line may be cut off.
 
     Raises ValueError or KeyError when it is broken elsewhere.
     """
     with gzip.open(path, "rt", errors="replace") as file:
         lines = file.read().split("\n")
     requests: dict[int, Request] = {}
-    # The text after the last line's end is empty, or was cut short.
+    # After the last line end there is nothing, or a line that was cut off.
     for line in lines[:-1]:
         note = json.loads(line)
         channel, at_s = note["channel"], note["at_ms"] / 1000
@@ -51,7 +52,7 @@ def read_requests(path: Path) -> list[Request]:
 def _begun(note: dict[str, Any], at_s: float) -> Request:
     url: str = note["url"]
     return Request(
-        # Firefox's channel of a WebSocket has the URL of its handshake.
+        # For a WebSocket, Firefox logs the URL of its handshake.
         url=url.replace("http", "ws", 1) if note["web_socket"] else url,
         method=note["method"],
         main_frame=note["main_frame"],
@@ -63,7 +64,7 @@ def _begun(note: dict[str, Any], at_s: float) -> Request:
 
 
 def _follow(request: Request, note: dict[str, Any], at_s: float) -> None:
-    """Add to `request` what one more line has about it."""
+    """Update `request` with one line of the log."""
     if "code" in note:
         request.ended_s = at_s
         module = ((note["code"] >> 16) - MODULE_OFFSET) & MODULE_MASK

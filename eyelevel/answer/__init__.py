@@ -1,1 +1,1 @@
-"""The workflow of `eyelevel answer`: one page is recorded, completed, measured and reported in one go."""
+"""The workflow of `eyelevel answer`: it records, completes and measures one page and reports the result."""

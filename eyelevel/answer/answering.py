@@ -1,4 +1,4 @@
-"""`eyelevel answer`, step by step."""
+"""The steps of `eyelevel answer`."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from measure.campaign.forecast import forecast
 from measure.campaign.results import changes
 from record.site import Site
 
-# A run takes this long on two cores (s), before the page is known.
+# The time of a run on two cores (s), assumed before the page is known.
 RUN_S = 12.0
 
 
@@ -47,7 +47,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
         site = recorder.recorded(request.target, request.site, progress)
         if request.document:
             require_same_settings(request.document, request.campaign(site))
-        # A campaign that has begun stays with the site as it is.
+        # Once a campaign has begun, its site no longer changes.
         completeness = recorder.closed(site, progress, fetch=not request.document)
         site = Site.load(site.folder)
     faults = recording_faults(site, completeness)
@@ -59,7 +59,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
 
 
 def durations(request: Request, *, validate: bool) -> dict[str, float]:
-    """How long each step of `request` takes, before anything is known of the page (s)."""
+    """How long each step of `request` takes (s), estimated before the page is known."""
     validating_s = validation_s(len(request.networks), 2) if validate else 0
     left_s = {"record": RECORD_S, "close": 2 * COMPLETING_S, "validate": validating_s, "report": REPORT_S}
     planned_s = RUN_S * request.runs * len(request.networks) * len(OVER.split(","))
@@ -90,7 +90,7 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
 
 @contextmanager
 def stoppable(again: str) -> Iterator[None]:
-    """End the process when it is interrupted while the block runs; `again` is the command line that resumes it."""
+    """End the process when it is interrupted within this block; `again` is the command line that resumes it."""
     try:
         yield
     except KeyboardInterrupt:
@@ -99,8 +99,10 @@ def stoppable(again: str) -> Iterator[None]:
 
 
 def require_same_settings(document: CampaignDocument, campaign: Campaign) -> None:
-    """Raises EyelevelError when `campaign`, which was begun with `document`, cannot be resumed as it is now: before it
-    is validated, which takes minutes."""
+    """Raise EyelevelError if the settings of `campaign` have changed since it began with those in `document`.
+
+    This check comes before validation, which takes minutes.
+    """
     now = campaign.document()
     for name, site in campaign.sites.items():
         if document.settings.sites[name].get("sha256") != now.settings.sites[name]["sha256"]:
@@ -108,7 +110,7 @@ def require_same_settings(document: CampaignDocument, campaign: Campaign) -> Non
                 f"{site.name} was recorded again, or changed, since the campaign {campaign.folder.name} was begun with "
                 f"it; answer for it as it is now under another name: CAMPAIGN={campaign.folder.name}-2"
             )
-    # Its lanes, if it has any, are found when it is measured.
+    # The campaign's lanes, if any, are chosen when it is measured.
     if differences := [text for text in changes(document, now) if not text.startswith("settings/lanes ")]:
         raise EyelevelError(
             f"the campaign {campaign.folder.name} was begun with other settings: {'; '.join(differences)}; name "
@@ -117,7 +119,7 @@ def require_same_settings(document: CampaignDocument, campaign: Campaign) -> Non
 
 
 def expected(campaign: Campaign) -> float:
-    """How long those runs of `campaign` take that are planned and not yet made (s)."""
+    """How long the planned runs of `campaign` that are not yet made will take (s)."""
     rows = read_rows(campaign.folder) if (campaign.folder / RUNS).exists() else []
     done = {row.of for row in rows if row.valid}
     open_runs = [run for block in campaign.plan() for run in block if run not in done]
@@ -125,8 +127,10 @@ def expected(campaign: Campaign) -> float:
 
 
 def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
-    """How many runs of each setting fit into `left_s`, those of `campaign` at most; `other_s` is what all else takes.
-    Raises EyelevelError when too few do for any answer."""
+    """How many runs of each setting fit into `left_s`, at most those of `campaign`; all other work takes `other_s`.
+
+    Raises EyelevelError when the runs that fit are too few for any answer.
+    """
     each_s = expected(replace(campaign, runs=1))
     runs = min(campaign.runs, int(max(0.0, left_s) // each_s))
     if runs < INTERIM_ANALYSES[0]:
@@ -140,8 +144,10 @@ def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
 
 
 def reported(folder: Path, faults: Sequence[str], servers: Sequence[str]) -> str:
-    """Write the report of the campaign in `folder` and its answer; returns the answer's first sentence and where it is.
-    `faults` and `servers` are those of `write_answer`. Raises EyelevelError."""
+    """Write the report and the answer of the campaign in `folder`; return the answer's first sentence and its path.
+
+    `faults` and `servers` are passed to `write_answer`. Raises EyelevelError.
+    """
     campaign = load(folder)
     question = hypotheses.of_campaign(folder, campaign.document)
     if has_report := bool(len(campaign.valid)):

@@ -1,4 +1,4 @@
-"""The steps of an answer, and how long the rest of them takes."""
+"""The steps of an answer, and the time that the remaining steps take."""
 
 from dataclasses import dataclass, field
 
@@ -14,15 +14,18 @@ RECORD_S, REPORT_S = 45.0, 40.0
 
 @dataclass
 class Progress:
-    """Tells which step is done, and when all will be: `left_s` is what each step will take, as far as that is known.
-    `is_limited`: whether it may end sooner and not later."""
+    """Prints the current step and the expected end of the whole answer.
+
+    `left_s` is the time that each remaining step will take, if known. `is_limited`: the answer may end earlier than
+    expected but not later.
+    """
 
     console: Console
     is_limited: bool
     left_s: dict[str, float] = field(default_factory=dict)
 
     def begins(self, step: str, text: str) -> None:
-        """`step` is about to be done; those before it are over."""
+        """Announce that `step` begins; the steps before it are over."""
         for before in STEPS[: STEPS.index(step)]:
             self.left_s.pop(before, None)
         total_s = sum(self.left_s.values())
@@ -31,7 +34,7 @@ class Progress:
         self._say(step, f"{text}{duration}; all is done in {about} {in_words(total_s)}, {clock_in(total_s)}")
 
     def skips(self, step: str, text: str) -> None:
-        """`step` was done before, as `text` says."""
+        """Announce that `step` is skipped: `text` says how it was done before."""
         self._say(step, text)
 
     def _say(self, step: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The recording on which an answer rests: it is made if it is not there, completed, and examined for faults."""
+"""The recording from which an answer is measured: it is made if missing, completed, and checked for faults."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,15 +31,15 @@ SERVED_SHARE = 0.95
 
 @dataclass(frozen=True)
 class Recorder:
-    """How a site is recorded and completed: into a subfolder of `folder`, trusting `origin_ca` too, from private
-    addresses if `allow_private`."""
+    """How a site is recorded and completed: in a subfolder of `folder`; `origin_ca` is trusted, too; private addresses
+    are reached only if `allow_private`."""
 
     folder: Path
     origin_ca: Path | None
     allow_private: bool
 
     def recorded(self, target: Target | None, name: str | None, progress: Progress) -> Site:
-        """The site of `target`, which is recorded unless it is there, or the one of this `name`.
+        """The site of `target`, recorded first if it does not exist, or the existing site `name`.
 
         Raises EyelevelError.
         """
@@ -67,8 +67,10 @@ class Recorder:
         return site
 
     def closed(self, site: Site, progress: Progress, *, fetch: bool) -> Completeness:
-        """How complete `site` is, after it was completed now or earlier. `fetch`: whether what it lacks may be added to
-        it. Raises EyelevelError."""
+        """Complete `site` unless this was done earlier; return how complete it is.
+
+        `fetch`: whether missing exchanges may be added to the site. Raises EyelevelError.
+        """
         if completeness := read(site):
             progress.skips("close", f"done on {moment(completeness.closed_at)}")
             return completeness
@@ -79,16 +81,15 @@ class Recorder:
 
 
 def same_page(url: str) -> str:
-    """`url` as a site has it, without what makes no other page of it: the scheme, which is https there, and the last
-    slash."""
-    # A URL that no site can have is refused when it is recorded.
+    """`url` in a normal form, so that two URLs of one page compare equal: always https, without a final slash."""
+    # An invalid URL is refused later, when it is recorded.
     with suppress(MalformedMessage):
         url = normal_url(url)
     return url.partition("://")[2].partition("#")[0].rstrip("/")
 
 
 def recording_faults(site: Site, completeness: Completeness) -> list[str]:
-    """The faults by which loads of the recorded `site` say little about it. Raises EyelevelError."""
+    """The faults of the recorded `site` that make its loads say little about it. Raises EyelevelError."""
     faults = warnings(site, completeness)
     if completeness.served < SERVED_SHARE:
         faults.append(
@@ -99,8 +100,11 @@ def recording_faults(site: Site, completeness: Completeness) -> list[str]:
 
 
 def about_servers(site: Site, loading: Loading, campaign: str) -> list[str]:
-    """Facts about the recorded servers of `site`, where its loads leave that out, and the command that
-    answers with it; `campaign` is the name of the one that does not."""
+    """Notes on the recorded servers of `site`, if its loads ignore their distance, and the command that takes it into
+    account.
+
+    `campaign` is the name of the campaign that ignores it.
+    """
     texts, variables = [], []
     start = next((one for one in site.exchanges if one.url == site.url), site.exchanges[0])
     rtts_ms = {address: rtt.rtt_ms for address, rtt in rtts_of(site).items()}

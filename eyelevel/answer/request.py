@@ -34,12 +34,12 @@ OVER = "tcp+,quic"
 
 @dataclass(frozen=True)
 class Request:
-    """The page to answer for, the campaign that answers, and what that may cost.
+    """The page to answer for, the campaign that answers, and what the campaign may cost.
 
-    `target`: the page, if one was named; `site`: the name of its recording, if that is known. `folder` is the
-    campaign's, `document` its `campaign.json` where it has begun, `question` the text of its hypotheses. `runs` of each
-    are made, or at most if it `is_auto`. `is_limited`: whether the budget ends it: runs whose number was given are all
-    made, unless a budget was given, too.
+    `target`: the page, if one was named; `site`: the name of its recording, if known. `folder` is the campaign's
+    folder, `document` its `campaign.json` if it has begun, `question` the text of its hypotheses. `runs` is the number
+    of runs of each setting, or the maximum if `is_auto`. `is_limited`: whether the budget may end the campaign early.
+    Without it, all runs are made: the user gave their number and no budget.
     """
 
     target: Target | None
@@ -56,7 +56,7 @@ class Request:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Request":
-        """The request that the `options` of the command make. Raises EyelevelError."""
+        """The request that the command's `options` describe. Raises EyelevelError."""
         budget = Budget.of(read_budget(options["budget"] or ANSWER_BUDGET))
         target, site = target_of(options["url"], options["site"]), options["site"]
         folder, document = campaign_of(options["results"], options["name"], target.name if target else site)
@@ -78,7 +78,7 @@ class Request:
         )
 
     def campaign(self, site: Site) -> Campaign:
-        """The campaign that answers for `site`. Raises EyelevelError."""
+        """The campaign that measures `site` for this request. Raises EyelevelError."""
         over = choose_protocols(OVER, protocols.load())
         return Campaign(
             self.folder,
@@ -94,7 +94,7 @@ class Request:
 
 
 def target_of(url: str | None, site: str | None) -> Target | None:
-    """The page to answer for, with the name of its site: `site` if given, else of its host. Raises EyelevelError."""
+    """The page to answer for, and the name of its site: `site` if given, otherwise the host's. Raises EyelevelError."""
     if url is None:
         return None
     page = url if "://" in url else f"https://{url}"
@@ -122,13 +122,18 @@ def campaign_of(results: Path, name: str | None, site: str | None) -> tuple[Path
 
 
 def site_of_folder(folder: Path) -> str | None:
-    """The site of the campaign in `folder` by its usual name, where it was stopped before it was a campaign."""
+    """The site whose answer would have its campaign in `folder`, by the usual name.
+
+    It is needed when the command was stopped before the campaign began.
+    """
     return folder.name.removeprefix(PREFIX) if folder.is_dir() and folder.name.startswith(PREFIX) else None
 
 
 def text_of_question(folder: Path, document: CampaignDocument | None) -> str:
-    """The question's hypotheses: those that the campaign in `folder` declared, or the default ones. Raises
-    EyelevelError when they are no question that a sentence answers."""
+    """The text of the hypotheses: the ones that the campaign in `folder` declared, or the default ones.
+
+    Raises EyelevelError when the hypotheses are not a question that one sentence can answer.
+    """
     if not document:
         return hypotheses.read_text(QUESTION)
     text = kept_hypotheses(folder, document)
@@ -142,11 +147,11 @@ def text_of_question(folder: Path, document: CampaignDocument | None) -> str:
 
 
 def runs_of(wanted: str | None, folder: Path, document: CampaignDocument | None) -> tuple[int, bool]:
-    """How many runs of each there will be, and whether that is only the most that there are. Raises EyelevelError."""
+    """The number of runs of each setting, and whether that number is only a maximum."""
     number = number_of_runs(wanted, None, document)
     if not document:
         return number, wanted in (None, AUTO)
-    # A number for a campaign that may stop early is of the most that it makes.
+    # For a campaign that may stop early, a number is a maximum.
     settings = document.settings
     if wanted == AUTO and not settings.auto:
         raise EyelevelError(
@@ -162,7 +167,7 @@ def runs_of(wanted: str | None, folder: Path, document: CampaignDocument | None)
 
 
 def networks_of(wanted: str | None, document: CampaignDocument | None) -> list[Network]:
-    """The networks to be measured behind: those of the campaign, and what is `wanted` beside. Raises EyelevelError."""
+    """The networks to measure on: those of the campaign, and those `wanted` in addition. Raises EyelevelError."""
     known = networks.load()
     before = choose("network", list(document.settings.networks), known) if document else []
     chosen = choose("network", wanted or ANSWER_NETWORKS, known) if wanted or not before else []
@@ -170,6 +175,6 @@ def networks_of(wanted: str | None, document: CampaignDocument | None) -> list[N
 
 
 def loading_of(given: Mapping[str, Any], document: CampaignDocument | None) -> Loading:
-    """How pages are loaded: as the campaign was begun, or as the command line says. Raises EyelevelError."""
+    """How pages are loaded: as when the campaign began, or as the command line says. Raises EyelevelError."""
     settings = document.settings if document else CampaignSettings()
     return Loading.of(with_options(settings, "answer", given))

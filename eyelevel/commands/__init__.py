@@ -1,1 +1,1 @@
-"""One command of `eyelevel` a file; `eyelevel.program` lists them."""
+"""The commands of `eyelevel`, one file each; `eyelevel.program` lists them."""

@@ -1,4 +1,4 @@
-"""`eyelevel answer`: what HTTP/3 would change for one site: record, close, measure and report it in one go."""
+"""`eyelevel answer`: record, close, measure and report one site, to answer what HTTP/3 would change for it."""
 
 from typing import Any
 

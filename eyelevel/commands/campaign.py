@@ -32,7 +32,7 @@ from tuning.devices import DESKTOP
 if TYPE_CHECKING:
     from measure.campaign.campaign import Campaign
 
-# The options that decide how much a new campaign measures.
+# The options that decide how long a new campaign takes.
 DECISIVE = ("net", "proto", "sites")
 
 
@@ -89,7 +89,8 @@ def main(**options: Any) -> None:
 def planned_campaign(
     options: Mapping[str, Any], folder: Path, original: CampaignDocument | None, runs: int
 ) -> Campaign:
-    """The campaign in `folder` as the `original` was begun, with what the command line gives. Raises EyelevelError."""
+    """The campaign in `folder`: as the `original` was begun, plus the options of the command line. Raises
+    EyelevelError."""
     from base.structure import structured
     from measure.campaign.campaign import Campaign
     from measure.run.aliases import choose_protocols
@@ -128,9 +129,11 @@ def planned_campaign(
 
 
 def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: CampaignDocument) -> list[str]:
-    """The names of the browsers that are `wanted`, each on the `wanted_devices`, those that the campaign of `document`
-    was begun with first and in its order; unless given, those of the campaign, or the usual one on this machine. Raises
-    EyelevelError."""
+    """The names of the `wanted` browsers, each on the `wanted_devices`.
+
+    Browsers that the campaign of `document` already has come first, in its order. If no browsers are given, they are
+    the campaign's, or the default browser on this machine. Raises EyelevelError.
+    """
     from browsers.registry import all_browsers
     from tuning.devices import on_devices
     from tuning.settings import choose
@@ -143,8 +146,11 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
 
 
 def declared_text(file: Path | None, folder: Path, original: CampaignDocument | None) -> str:
-    """The text of the hypotheses in `file`; unless given, of those that the `original` campaign in `folder` was begun
-    with (nothing if with none), or of the default ones for a new campaign. Raises EyelevelError."""
+    """The text of the hypotheses in `file`.
+
+    If no file is given, a campaign that has begun keeps the text of the `original` in `folder` (empty if it had none),
+    and a new campaign gets the default hypotheses. Raises EyelevelError.
+    """
     from analysis import hypotheses
     from dataset.declaration import kept_hypotheses
 

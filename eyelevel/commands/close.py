@@ -1,4 +1,4 @@
-"""`eyelevel close`: find out what pages ask for that was not recorded, and fetch it where that is possible."""
+"""`eyelevel close`: find out which requests of pages the recording does not answer, and fetch those where possible."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def main(
         loads=loads,
         network=choose_one("network", net, networks.load()),
         protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
-        # The quiet time of the slowest network, on every network: so late requests of a page are found, too.
+        # The quiet time of the slowest network is used on every network, to catch late requests of a page, too.
         loading=Loading(repeatable, filmed=film, quiet_ms=QUIET_MS),
         origin_ca=origin_ca,
         address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
@@ -64,7 +64,7 @@ def main(
             if recorded and not names and not ours:
                 continue
             try:
-                # Resources that a variant lacks were dropped.
+                # A variant lacks resources on purpose: they were dropped.
                 wanted = ours and not is_variant(site) if fetch is None else fetch
                 completeness = complete(site, completing, fetch=wanted)
                 click.echo(summary(site.name, completeness))
@@ -78,7 +78,7 @@ def main(
 
 
 def chosen(names: Sequence[str], folder: Path) -> list[Site]:
-    """The sites `names` of `folder`, or without names all that are not completed yet. Raises EyelevelError."""
+    """The sites `names` in `folder`, or if there are no names, all that are not completed yet. Raises EyelevelError."""
     from measure.sites.completeness import read
     from record import collection
 

@@ -1,4 +1,4 @@
-"""`eyelevel cluster-keys`: make the keys by which the machines of a cluster know each other."""
+"""`eyelevel cluster-keys`: make the keys by which the machines of a cluster authenticate each other."""
 
 import click
 

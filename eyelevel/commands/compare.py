@@ -1,4 +1,4 @@
-"""`eyelevel compare`: two campaigns, before and after something has changed."""
+"""`eyelevel compare`: compare two campaigns, made before and after a change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eyelevel.options import parameters_of
 if TYPE_CHECKING:
     from analysis.runs import CampaignTable
 
-# The exit status where B is worse; 0 where that is not shown, 1 after an error.
+# The exit status when B is worse. It is 0 when B is not shown to be worse, and 1 after an error.
 WORSE_STATUS = 2
 COLUMNS = ("over all sites", "change", "verdict of B", "")
 
@@ -34,7 +34,7 @@ def share_of(text: str) -> float:
 
 
 def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
-    """Raises EyelevelError when the campaigns are of different studies, or of one whose results are no page load
+    """Raise EyelevelError when the campaigns belong to different studies, or to a study that does not measure page load
     times."""
     from studies import STUDIES
 

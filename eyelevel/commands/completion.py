@@ -1,11 +1,11 @@
-"""`eyelevel completion`: what makes a shell complete `eyelevel`."""
+"""`eyelevel completion`: print the script that makes a shell complete `eyelevel`."""
 
 import click
 from click.shell_completion import get_completion_class
 
 from eyelevel.options import parameters_of
 
-# By this variable a shell asks the program for completions (click.shell_completion).
+# A shell sets this variable to ask the program for completions (click.shell_completion).
 COMPLETES = "_EYELEVEL_COMPLETE"
 
 
@@ -24,5 +24,5 @@ def main(shell: str) -> None:
     completion = get_completion_class(shell)
     assert completion is not None
     source = completion(root.command, {}, "eyelevel", COMPLETES).source()
-    # click's lines for fish take what is before a second comma only, and of lists there would be the first name.
+    # click's script for fish takes only the text before the second comma, which would cut a list to its first name.
     click.echo(source.replace('string split "," ', 'string split --max 1 "," '))

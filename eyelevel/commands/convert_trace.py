@@ -1,4 +1,4 @@
-"""`eyelevel convert-trace`: make a conditions file of what others publish of networks over time, or the reverse."""
+"""`eyelevel convert-trace`: convert published traces of networks into conditions files, or the reverse."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> 
 def _converted(
     from_: Path, into: Path, heavy: Path | None, columns: dict[str, converting.Column]
 ) -> tuple[str, list[str]]:
-    """The file's text, and what a person should know. Raises EyelevelError."""
+    """The text of the file, and notes for the user. Raises EyelevelError."""
     from tuning import converting
 
     if columns and heavy:

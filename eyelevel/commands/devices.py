@@ -1,4 +1,4 @@
-"""`eyelevel devices`: what the devices are, and whether this machine can keep their paces."""
+"""`eyelevel devices`: list the devices, and check whether this machine can keep their paces."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def main(sittings: int | None) -> None:
 
 
 def listing(known: Catalogue[Device]) -> Table:
-    """The devices, a row each."""
+    """A table of the devices, one row each."""
     from rich import box
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""`eyelevel import`: make a site of a recording in another format."""
+"""`eyelevel import`: make a site from a recording in another format."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,8 +33,7 @@ def main(source: Path, name: str | None, url: str | None, keep_cookies: bool, al
 def import_recording(
     source: Path, folder: Path, url: str | None = None, *, keep_cookies: bool = False, allow_changed: bool = False
 ) -> "Site":
-    """Write the recording `source` into `folder` as a site, which begins at `url` if one is given. Raises
-    EyelevelError."""
+    """Write the recording `source` into `folder` as a site whose page is `url`, if given. Raises EyelevelError."""
     from record.assemble import beginning_at
     from record.site import write_site
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from measure.interop.matrix import Case, Result
 
-# How long a load takes besides its waiting, in seconds, on two cores; only the relation to other loads matters.
+# How long a load takes besides its waiting (s), on two cores. Only its ratio to other loads matters.
 LOAD_S = 12
-# In letters: a table that is cut short says nothing.
+# In characters. A table that is cut off is useless.
 TABLE_COLUMNS = 120
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ def main(
     with measuring_alone("testing servers with browsers"), tempfile.TemporaryDirectory(prefix="interop-") as temporary:
         sites = {one.name: one.write(Path(temporary) / one.name) for one in PAGES}
         for case in each_shown(planned, _description, _expected_s, progress):
-            # An earlier matrix's files of this case say nothing of this one.
+            # Remove the files that an earlier matrix left for this case.
             shutil.rmtree(results / case.name, ignore_errors=True)
             done.append(result(case, sites[case.test.page.name], results, loads))
             why = f": {done[-1].why}" if done[-1].why else ""
@@ -86,7 +86,8 @@ def main(
 
 
 def _chosen(kind: str, names: str | None, known: Iterable[T], name_of: Callable[[T], str]) -> list[T]:
-    """Those of `known` that `names` names, separated by commas; all unless given. Raises EyelevelError."""
+    """The elements of `known` whose names are in `names`, separated by commas; all of them if `names` is None. Raises
+    EyelevelError."""
     by_name = {name_of(one): one for one in known}
     wanted = [name.strip() for name in names.split(",")] if names else list(by_name)
     if unknown := [name for name in wanted if name not in by_name]:

@@ -1,4 +1,4 @@
-"""`eyelevel lanes`: find out how many lanes this machine takes, and keep it."""
+"""`eyelevel lanes`: find out how many lanes this machine takes, and keep the number."""
 
 import json
 

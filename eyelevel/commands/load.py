@@ -1,4 +1,4 @@
-"""`eyelevel load`: load a replayed site once in a fresh browser, from within its replay."""
+"""`eyelevel load`: load a replayed site once in a fresh browser; runs inside the replay."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`eyelevel networks`: what each network is, where its numbers come from, and how it changes with time."""
+"""`eyelevel networks`: show what each network is, where its numbers come from, and how it changes over time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from tuning.settings import Catalogue
 
 DRAWING = "networks"
-# The longest time that is drawn: nothing is seen in a longer drawing, and traces of hours fill the memory.
+# The longest time that is drawn: a longer drawing is unreadable, and traces of hours would fill the memory.
 LONGEST_S = 3600
 
 
 def listed(known: Catalogue[Network]) -> list[Network]:
-    """The networks that are listed where none was named: each that stands for itself, and the first of each grid."""
+    """The networks that are listed if none was named: the first of each grid, and all outside grids."""
     from tuning.settings import ALL
 
     grids = {name: group for group, names in known.groups.items() if group != ALL for name in names}
@@ -35,7 +35,7 @@ def listed(known: Catalogue[Network]) -> list[Network]:
 
 
 def table(chosen: list[Network], known: Catalogue[Network]) -> Table:
-    """The networks, a row each."""
+    """A table of the networks, one row each."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -67,7 +67,7 @@ def table(chosen: list[Network], known: Catalogue[Network]) -> Table:
 
 
 def _wait(network: Network, direction: str) -> str:
-    """For how long a packet may wait for a direction of the link."""
+    """The longest time that a packet may wait in the link's queue of a direction."""
     from analysis.text import NOTHING
 
     queue, mbps = network.queue_of(direction), network.rate_of(direction)
@@ -76,7 +76,7 @@ def _wait(network: Network, direction: str) -> str:
 
 
 def sources(chosen: list[Network], said: Mapping[str, str]) -> list[str]:
-    """A line for each network that says where its numbers come from."""
+    """One line for each network: the source of its numbers."""
     return [f"{network.name}: {said[network.name]}" for network in chosen if network.name in said]
 
 

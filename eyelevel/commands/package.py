@@ -1,4 +1,4 @@
-"""`eyelevel package`: a campaign as a folder that can be cited."""
+"""`eyelevel package`: write a campaign as a folder that can be cited."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
 
 
 def package_of(folder: Path, into: Path, licence: str) -> Path:
-    """Write the campaign in `folder` as a package to `into`, with its report; returns `into`. Raises EyelevelError."""
+    """Write the campaign in `folder` to `into` as a package with its report; return `into`. Raises EyelevelError."""
     require_replaceable(into, "--into names another folder")
     from analysis import hypotheses
     from analysis.package import write_package

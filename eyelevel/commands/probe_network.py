@@ -1,4 +1,5 @@
-"""`eyelevel probe-network`: measure a path between two machines, as a network that pages can be loaded behind."""
+"""`eyelevel probe-network`: measure a path between two machines; the result is a network on which pages can be
+loaded."""
 
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def main(
 
 
 def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:
-    """Be the other end until interrupted."""
+    """Serve as the other end until interrupted."""
     from measure.probe.conversation import make_secret
     from measure.probe.serving import Server
 

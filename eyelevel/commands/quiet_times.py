@@ -1,4 +1,4 @@
-"""`eyelevel quiet-times`: what it would have changed to wait less for further requests before runs ended."""
+"""`eyelevel quiet-times`: compute how shorter quiet times would have changed the runs of a campaign."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
 
 
 def network_table(network: str, numbers: pd.DataFrame) -> Table:
-    """The table of one network: a row for each quiet time of `numbers` (`measure.campaign.quiet_times.summary`)."""
+    """The table of one network: one row for each quiet time in `numbers` (`measure.campaign.quiet_times.summary`)."""
     from rich import box
     from rich.table import Table
 
@@ -75,7 +75,7 @@ def network_table(network: str, numbers: pd.DataFrame) -> Table:
 
 
 def network_lines(runs: pd.DataFrame) -> list[str]:
-    """The runs on one network, by `measure.campaign.quiet_times.run_changes`, and what follows."""
+    """A summary of the runs on one network (`measure.campaign.quiet_times.run_changes`), and the conclusion."""
     from analysis.text import plural
     from measure.campaign.quiet_times import MARGIN, sufficient_ms
 

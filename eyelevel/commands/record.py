@@ -53,7 +53,7 @@ def main(
         raise EyelevelError("--net says what live loads were behind; say how many with --live, as in: --live 5")
     network = choose_one("network", net, networks.load()) if net else None
     failed, not_live = [], []
-    # All lines are read before the first page is loaded: a mistake in the last line must not cost an hour.
+    # Read all lines before loading the first page: a mistake in the last line must not cost an hour.
     page_script = read_page_script(script) if script else None
     values = values_of(page_script, os.environ) if page_script else {}
     targets = read_targets(sources or (str(PROJECT / "sites.txt"),))

@@ -1,5 +1,4 @@
-"""`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it can be
-resumed."""
+"""`eyelevel reference`: measure the campaign that a file declares, and keep it as a package that can be resumed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it can be
+"""The workflow of `eyelevel reference`: measure the campaign that a file declares, and keep it as a package that can be
 resumed."""
 
 import os
@@ -36,7 +36,7 @@ from record.site import Site, write_site
 from tuning import networks, protocols
 from tuning.settings import choose
 
-# The time that writing the report and the package takes on two cores (s), which a budget must leave.
+# The time on two cores to write the report and the package (s), which a budget must leave.
 PACKAGE_S = 180.0
 
 
@@ -62,7 +62,8 @@ def measure_reference(
     hypotheses.parse(question, declaration.with_name(declared.hypotheses))
     if estimate:
         campaign = campaign_of(declared, folder, sites_of(declared.sites, corpus, console), question)
-        # A package is written when a session ends, so the folder has more where one was stopped.
+        # The package is written at the end of a session; if a session was stopped, the folder has more runs than the
+        # package.
         rows = measured_rows(folder) or measured_rows(package)
         for line in (*reasons(declared.sites), preparation_line(campaign, rows), *estimate_lines(campaign, rows)):
             print_line(console, line)
@@ -71,7 +72,7 @@ def measure_reference(
     if is_package(package) and resume_from_package(package, folder):
         print_line(console, f"resumed from {package}")
     document = document_of(folder, "", command_of) or CampaignDocument()
-    # The completeness of a site is fixed when it comes to a campaign, and so is the site.
+    # Once a campaign contains a site, neither the site nor its completeness changes.
     sites = [
         site if site.name in document.settings.sites else closed(site, console)
         for site in sites_of(declared.sites, corpus, console)
@@ -84,7 +85,7 @@ def measure_reference(
 
 
 def campaign_of(declared: DeclaredCampaign, folder: Path, sites: Iterable[Site], question: str) -> Campaign:
-    """The `declared` campaign in `folder`, of `sites`, which asks the `question`. Raises EyelevelError."""
+    """The `declared` campaign in `folder`, with its `sites` and its `question`. Raises EyelevelError."""
     return Campaign(
         folder=folder,
         sites={site.name: site for site in sites},
@@ -99,7 +100,7 @@ def campaign_of(declared: DeclaredCampaign, folder: Path, sites: Iterable[Site],
 
 
 def sites_of(declared: Iterable[DeclaredSite], corpus: Path | None, console: Console) -> list[Site]:
-    """The `declared` sites, in their order; those that are not there are imported. Raises EyelevelError."""
+    """The `declared` sites, in their order; missing ones are imported. Raises EyelevelError."""
     sites = []
     for one in declared:
         if one.recording and not (SITES / one.name).is_dir():
@@ -112,7 +113,7 @@ def sites_of(declared: Iterable[DeclaredSite], corpus: Path | None, console: Con
 
 
 def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
-    """Where the recording of `site` is. Raises EyelevelError when it is not there."""
+    """The path of the recording of `site`. Raises EyelevelError when it does not exist."""
     named = corpus or (Path(value) if (value := os.environ.get(CORPUS_VARIABLE)) else None)
     folder = named or PROJECT.parent / "shared" / "corpus"
     if not (path := folder / site.recording).exists():
@@ -124,25 +125,30 @@ def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
 
 
 def closed(site: Site, console: Console, complete: Callable[[Site], Completeness] = complete_now) -> Site:
-    """`site` as it is after it was completed, by `complete` or earlier, with the exchanges that were fetched for it;
-    prints how complete it is. Raises EyelevelError."""
+    """`site` after it was completed, by `complete` now or earlier, including the exchanges fetched for it; prints how
+    complete it is.
+
+    Raises EyelevelError.
+    """
     print_line(console, summary(site.name, read(site) or complete(site)))
     return Site.load(site.folder)
 
 
 def measured_rows(folder: Path) -> list[Row]:
-    """The attempts that the campaign or the package in `folder` has; none before its first. Raises EyelevelError."""
+    """The attempts of the campaign or package in `folder`; none before its first. Raises EyelevelError."""
     return read_rows(folder) if (folder / RUNS).is_file() else []
 
 
 def reasons(declared: Iterable[DeclaredSite]) -> Iterable[str]:
-    """Which sites were chosen, and why."""
+    """A line for each declared site: why it was chosen."""
     return (f"{site.name}: {site.reason}" for site in declared)
 
 
 def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
-    """The work before the first run of a session on a machine, and after its last; sites are completed before the first
-    of all `rows` of `campaign`."""
+    """A line on the work before the first run of a session on a machine and after its last.
+
+    If `campaign` has no `rows` yet, that includes completing the sites.
+    """
     unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
     validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
     completing = f"completing {unclosed} sites, about {in_words(unclosed * COMPLETING_S)}; " if unclosed else ""
@@ -152,8 +158,8 @@ def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
 
 
 def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
-    """The time that `campaign`, of which `rows` have been made, takes: a round (a block of each site and network) on
-    each network, a round in all, and the runs that are open."""
+    """Lines on the time that `campaign` takes: a round (a block of each site and network) on each network, a whole
+    round, and the runs that remain; `rows` are the runs made so far."""
     done = {row.of for row in rows if row.valid}
     blocks = campaign.plan()
     first = [run for block in blocks for run in block if run.number == 1]

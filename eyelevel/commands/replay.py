@@ -1,4 +1,4 @@
-"""`eyelevel replay`: run a command, or a shell, as the client of a replayed site."""
+"""`eyelevel replay`: run a command or a shell as the client of a replayed site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eyelevel.options import parameters_of
 if TYPE_CHECKING:
     from replay.spec import ReplaySpec
 
-# Curl has these as the browser does; its QUIC is not Chromium's.
+# curl speaks these versions as the browser does; its QUIC differs from Chromium's.
 CURL_VERSIONS = ("h2",)
 
 
@@ -71,11 +71,11 @@ def main(
 
 
 def _what_to_try(spec: ReplaySpec) -> str:
-    """The commands that a person who finds themselves in the client's namespace can try there."""
+    """Commands to try in the client's namespace, for a user whose shell runs there."""
     from record.site import Site
 
     url = Site.load(spec.site).url
-    # In the replay's own folder for temporary files, which nobody else can put a link into.
+    # The results go into the replay's own temporary folder, where nobody else can place a link.
     load = f'eyelevel load --site {spec.site.name} --proto {spec.protocol.name} --into "$TMPDIR/visit"'
     tries = [f"ping -c 3 {shlex.quote(urlsplit(url).hostname or '')}", load, "exit"]
     if spec.protocol.http_version in CURL_VERSIONS:

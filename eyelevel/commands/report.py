@@ -1,4 +1,4 @@
-"""`eyelevel report`: everything that a campaign or a study says, as one page, figures and tables."""
+"""`eyelevel report`: write all results of a campaign or a study as one page, figures and tables."""
 
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
 
 
 def warn_of_changes(package: Path) -> None:
-    """Print a warning when a file of `package` is not what it was when that was written. Raises EyelevelError."""
+    """Print a warning if a file of `package` has changed since the package was written. Raises EyelevelError."""
     from dataset.package import changed_files
 
     if names := changed_files(package):
@@ -49,7 +49,8 @@ def warn_of_changes(package: Path) -> None:
 
 
 def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -> Path:
-    """Where another report of `package` is written: `into`, or in results/. Raises EyelevelError when it cannot be."""
+    """Where a new report of `package` is written: `into`, or a folder in results/. Raises EyelevelError if that is not
+    allowed."""
     from analysis.report.write import REPORT
     from dataset.package import ENDING
 
@@ -57,7 +58,7 @@ def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -
         raise EyelevelError(f"{package} is a package, which stays as it is: leave --figures-only out")
     if into is None:
         into = RESULTS / f"{package.resolve().name.removesuffix(ENDING)}-{REPORT}"
-        # The package's own may be a stranger's page, with any scripts.
+        # The report in the package may be a stranger's page with any scripts.
         click.echo(f"{package} is a package, which stays as it is; our report of it is written to {into}", err=True)
     elif into.resolve().is_relative_to(package.resolve()):
         raise EyelevelError(f"{into} is in the package {package}, which stays as it is; choose another folder")

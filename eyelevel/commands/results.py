@@ -1,4 +1,4 @@
-"""`eyelevel results`: the first answer of a campaign, as a table."""
+"""`eyelevel results`: print the main results of a campaign as a table."""
 
 import click
 

@@ -31,7 +31,7 @@ def main(campaign: str, port: int, browse: bool) -> None:
         url = f"http://{LOCAL}:{server.server_address[1]}{review.base}"
         click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C ends it")
         if browse:
-            # All users see a browser's command line, so the address, which only this user is to know, is in a file.
+            # All users can see a browser's command line. The address must stay secret, so it is passed in a file.
             start = Path(scratch) / "review.html"
             start.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">')
             threading.Thread(target=webbrowser.open, args=(start.as_uri(),), daemon=True).start()

@@ -1,4 +1,4 @@
-"""`eyelevel scheduler`: give out the blocks of campaigns to the workers of a cluster."""
+"""`eyelevel scheduler`: distribute the blocks of campaigns to the workers of a cluster."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`eyelevel simulate`: a campaign's folder whose truth is known, without any measuring."""
+"""`eyelevel simulate`: write a synthetic campaign with known effects, without measuring."""
 
 from pathlib import Path
 

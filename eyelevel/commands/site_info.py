@@ -1,4 +1,4 @@
-"""`eyelevel site-info`: what the recorded sites are, as a table and as the paper's Figure 1."""
+"""`eyelevel site-info`: describe the recorded sites, in a table and as the paper's Figure 1."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`eyelevel status`: how a campaign stands, at any time, also while it runs."""
+"""`eyelevel status`: show the progress of a campaign, also while it runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eyelevel.options import parameters_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Other programs have room for lines of any length.
+# If another program reads the output, lines may have any length.
 WIDE = 1000
 
 
@@ -71,7 +71,7 @@ def main(campaign: str, as_json: bool) -> None:
         screen.say(f"none of {len(now.rows)} attempts rejected")
         return
     gates = rejecting_gates(now.rows)
-    # Each gate has a row in the table and a line with the last reason.
+    # Each gate takes two lines: a row in the table and its last reason.
     visible = gates if not screen.is_limited else gates[: max(1, (screen.lines_left - TABLE_LINES - 1) // 2)]
     console.print(rejections(now.rows, visible, console.width))
     more = len(gates) - len(visible)
@@ -83,17 +83,19 @@ def main(campaign: str, as_json: bool) -> None:
 
 
 class Screen:
-    """Prints lines, and counts how many there is still room for on a terminal."""
+    """Prints lines, and counts how many more fit on the terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.is_limited = console.is_terminal
-        # The prompt needs one.
+        # The prompt needs one line.
         self.lines_left = console.height - 1
 
     def say(self, text: str, style: str = "", most_lines: int | None = None) -> None:
-        """Print `text`, as one line for other programs; on a terminal it is parted at blanks, and what does not fit
-        into `most_lines` is left out."""
+        """Print `text`.
+
+        For other programs it is one line. On a terminal it is wrapped, and lines beyond `most_lines` are left out.
+        """
         from rich.containers import Lines
         from rich.text import Text
 

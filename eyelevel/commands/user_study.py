@@ -1,4 +1,4 @@
-"""`eyelevel user-study`: show a campaign's films to people, and take their votes."""
+"""`eyelevel user-study`: show a campaign's films to people, and collect their votes."""
 
 import sys
 from contextlib import suppress

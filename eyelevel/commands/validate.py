@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[str]:
-    """Draw into a folder what the validation has `seen` of its subjects; a line for each figure."""
+    """Draw figures of the measurements that validation made (`seen`) into the folder `into`; yields one line for each
+    figure."""
     from analysis.figures import order_of_service, window_after_loss
     from analysis.figures.style import save
     from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
@@ -47,7 +48,7 @@ def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[
 
 
 def table(checks: list[Check]) -> Table:
-    """The checks, a row each; those of one subject stand together."""
+    """A table of the checks, one row each, grouped by subject."""
     from rich import box
     from rich.table import Table
 
@@ -67,8 +68,10 @@ def table(checks: list[Check]) -> Table:
 
 
 def choose_subjects(net: str | None, proto: str | None, sites: str | None) -> tuple[list[Network], list[Protocol]]:
-    """The networks and protocols to measure: a command that names only networks validates no protocols, and the
-    reverse. Raises EyelevelError."""
+    """The networks and protocols to measure.
+
+    If only networks are named, no protocols are validated, and the reverse. Raises EyelevelError.
+    """
     from measure.run.aliases import choose_protocols, distinct
     from tuning import networks, protocols
     from tuning.settings import choose
@@ -82,7 +85,8 @@ def choose_subjects(net: str | None, proto: str | None, sites: str | None) -> tu
 
 
 def need_our_shells(protocols: list[Protocol], shells: str) -> bool:
-    """Whether our shells take part: protocols are measured behind them, whatever `shells` emulate networks."""
+    """Whether our shells are needed: protocols are always measured with our shells, even if `shells` names others for
+    networks."""
     return bool(protocols) or shells == DEFAULT_SHELLS
 
 

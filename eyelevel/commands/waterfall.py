@@ -1,4 +1,4 @@
-"""`eyelevel waterfall`: the requests of one run, or of two side by side, over time."""
+"""`eyelevel waterfall`: draw the requests of one run, or of two side by side, over time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def main(
     from analysis.runs import load
     from analysis.waterfalls import read_load
 
-    # Each of two campaigns has one run; a single campaign has all.
+    # With two campaigns, each contributes one run; a single campaign contributes all.
     places = [(folders[0], name) for name in names]
     if against:
         places = [(folders[0], names[0]), (folders[1], names[-1])]
@@ -74,8 +74,10 @@ def main(
 def _chosen(
     folder: Path, runs: pd.DataFrame, site: str | None, net: str | None, name: str, metric: str | None, *, is_run: bool
 ) -> tuple[Mapping[str, Any], str]:
-    """The row of one of the `runs` of the campaign in `folder`, and why it is that one: `name` is the run's, or else a
-    protocol's, whose median run it is. Raises EyelevelError."""
+    """The row of the chosen run among the `runs` of the campaign in `folder`, and why it was chosen.
+
+    `name` is the run's name, or the name of a protocol, whose median run is chosen. Raises EyelevelError.
+    """
     from analysis.waterfalls import median_run, named_run
 
     for column, value in (("site", site), ("network", net)):
@@ -87,8 +89,10 @@ def _chosen(
 
 
 def _narrowed(runs: pd.DataFrame, column: str, value: str | None, *, must_be_one: bool) -> pd.DataFrame:
-    """The rows of `runs` that have `value` in a column, or all of them. Raises EyelevelError where there is none, or
-    there must be one value alone and are several."""
+    """The rows of `runs` with `value` in `column`; all rows if `value` is None.
+
+    Raises EyelevelError if there is no such row, or if the rows have several values and `must_be_one`.
+    """
     from analysis.text import listing
 
     there = list(dict.fromkeys(runs[column]))

@@ -1,6 +1,6 @@
-# The permissions that ordinary users need of the kernel and that this machine withholds (setup/grant). Where we have no
-# root, or sudo would ask for a password, a line has the command that grants them: a missing one may be no hindrance
-# (root needs none of them), and whoever measures is told again.
+# The kernel's permissions that ordinary users need and this machine withholds (setup/grant). Without root, or if sudo
+# would ask for a password, print the command that grants them. A missing permission may do no harm (root needs none of
+# them), and commands that measure report it again.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="permissions of ordinary users"
@@ -21,7 +21,7 @@ act() {
       reason=${reason:-${fault##*$'\n'}} withheld+=("$grant")
     fi
   done < <("$PROJECT/setup/grant" missing "$(user)")
-  # No password is asked for: whoever has none for sudo would be reported, and what is missing may never be needed.
+  # Do not ask for a password: a user without sudo would be reported, and the missing permissions may never be needed.
   ((${#withheld[@]} == 0)) && return
   # An environment variable of containers (systemd's CONTAINER_INTERFACE).
   if [[ -n ${container:-} ]]; then
@@ -31,7 +31,7 @@ act() {
   fi
 }
 
-# For whom this is installed.
+# The user for whom this is installed.
 user() {
   echo "${SUDO_USER:-$(id --user --name 2>/dev/null)}"
 }

@@ -25,7 +25,7 @@ install_all() { # MISSING
   local nginx_was_there=yes
   dpkg-query -W nginx &>/dev/null || nginx_was_there=no
   install "$1"
-  # Debian starts what it installs; the testbed's NGINX runs only inside a replay.
+  # Debian starts installed services; the testbed needs NGINX only inside a replay.
   if [[ $nginx_was_there == no && -d /run/systemd/system ]]; then
     as_root systemctl disable --now nginx
   fi
@@ -33,12 +33,12 @@ install_all() { # MISSING
 
 # Install packages: lines of package and version pattern.
 install() { # LINES
-  # After an interruption apt refuses to work until the packages that are half installed are configured.
+  # After an interruption, apt refuses to work until half-installed packages are configured.
   as_root dpkg --configure -a
   apt update || echo "apt could not update every list; continuing with those it has"
   local packages
   packages=$(tested_versions <<<"$1")
-  # Nothing that a user installed is removed in exchange.
+  # Do not remove anything that a user installed.
   # shellcheck disable=SC2086  # a word each
   apt install --yes --no-install-recommends --no-remove $packages
 }
@@ -47,7 +47,7 @@ apt() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get --option DPkg::Lock::Timeout=600 "$@"
 }
 
-# Fails with one line when the table has no column for this system.
+# Fail with one line when the table has no column for this system.
 check_system() {
   local columns
   read -ra columns < <(grep '^package' "$TABLE")
@@ -56,7 +56,7 @@ check_system() {
     fail "this system is $(system_name) on $(uname -m); the testbed supports ${columns[*]} on x86_64 (setup/packages.txt)"
 }
 
-# The part of the table that this machine needs: Rust only where there is none that is new enough.
+# The packages that this machine needs. Rust is included only if there is none that is new enough.
 needed() {
   if "$PROJECT/setup/cargo" --check &>/dev/null; then
     packages_of ""
@@ -65,7 +65,7 @@ needed() {
   fi
 }
 
-# The part of what this machine needs that is not installed.
+# The packages that this machine needs and lacks.
 missing() {
   needed | without_installed
 }
@@ -76,7 +76,7 @@ without_installed() {
   awk 'NR == FNR { if ($2 == "ii") installed[$1]; next } !($1 in installed)' <(echo "$installed") -
 }
 
-# Turn lines of package and pattern into what apt takes; without a version if apt has none that matches.
+# Convert lines of package and pattern into apt's arguments; without a version if apt has none that matches.
 tested_versions() {
   local name pattern version
   while read -r name pattern; do
@@ -91,7 +91,7 @@ tested_versions() {
   done
 }
 
-# Write the installed versions to a file, which campaigns cite, and print those that differ from what was tested.
+# Write the installed versions to a file, which campaigns cite, and print those that differ from the tested ones.
 record_versions() {
   local name pattern version
   listed | while read -r name pattern; do

@@ -17,8 +17,8 @@ present() {
 act() {
   mkdir -p "$FOLDER"
   cp "$PROJECT/package.json" "$PROJECT/package-lock.json" "$FOLDER"
-  # No script of a package is run: they would download browsers and drivers, which are the system's here.
-  # Without the variable, Node would leave a cache of compiled code in /tmp.
+  # Run no scripts of packages: they would download browsers and drivers, which come from the system here. Without the
+  # variable, Node would leave a cache of compiled code in /tmp.
   PATH=$EYELEVEL_CACHE/venv/bin:$PATH NODE_DISABLE_COMPILE_CACHE=1 \
     npm ci --prefix "$FOLDER" --ignore-scripts --no-audit --no-fund --no-update-notifier
   install_program node "$FOLDER/node_modules/.bin/node"

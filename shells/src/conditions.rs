@@ -9,19 +9,20 @@ use crate::units::{parse_decimal, parse_milliseconds, parse_probability, parse_s
 /// The largest file that is read, in bytes.
 const LARGEST_FILE_BYTES: u64 = 64 << 20;
 
-/// The highest rate, and the most opportunities of a round: what fills memory must be refused, not tried.
+/// The highest rate, and the most opportunities in a round: larger values are refused, since they would fill the
+/// memory.
 const MOST_MBPS: f64 = 100_000.0;
 const MOST_OPPORTUNITIES: f64 = 50e6;
 
-/// A round lets through whole packets: with fewer of them its mean rate would be off by more than 1 %.
+/// A link sends whole packets: with fewer packets in a round, its mean rate would be off by more than 1 %.
 const LEAST_OPPORTUNITIES: usize = 100;
 
-/// The bits of a full packet that count for a rate: its IP length. An opportunity lets one through.
+/// The bits of a full packet that count towards a rate: its IP length. An opportunity sends one such packet.
 const PACKET_BITS: f64 = 12_000.0;
 
-/// Whether a file is one of conditions: its header has several columns, and delivery traces have numbers alone.
+/// Whether a file is a conditions file: its header has several columns, while delivery traces contain only numbers.
 ///
-/// `tuning.conditions` in Python decides alike.
+/// `tuning.conditions` in Python decides in the same way.
 #[must_use]
 pub fn is_conditions(text: &str) -> bool {
     let header = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
@@ -38,7 +39,7 @@ pub struct Condition {
 
 /// Conditions over time, repeated for ever.
 ///
-/// The last row's time is the period, as in a delivery trace; its values are checked, and hold for no time.
+/// The last row's time is the period, as in a delivery trace. Its values are checked but never apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions {
     rows: Vec<(Nanos, Condition)>,
@@ -60,8 +61,8 @@ impl Conditions {
         Self::parse(&std::fs::read_to_string(path).attempt(attempt)?, &path.display().to_string())
     }
 
-    /// Parse a file: a header with `time_s` and at least one of `rate_mbps`, `delay_ms`, `loss`, then rows whose times begin at 0
-    /// and rise. Lines that begin with `#` are comments. `name` is what an error calls the file.
+    /// Parse a file: a header with `time_s` and at least one of `rate_mbps`, `delay_ms`, `loss`, then rows whose times
+    /// begin at 0 and rise. Lines that begin with `#` are comments. Errors refer to the file as `name`.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let wrong =
             |line: usize, what: String| Error::new(format!("line {line} of the conditions {name}: {what}"));
@@ -136,7 +137,8 @@ impl Conditions {
     }
 
     /// The instants of one round at which a link of this rate can send a full packet: as soon as enough bits have
-    /// passed, in whole milliseconds, as in a delivery trace. The last ends the round. An error without a rate.
+    /// passed, in whole milliseconds, as in a delivery trace. The last one ends the round. Without a rate this is an
+    /// error.
     ///
     /// `tuning.conditions` in Python computes the same.
     pub fn opportunities(&self, name: &str) -> Result<Vec<Nanos>> {
@@ -183,7 +185,7 @@ impl Conditions {
         Ok(opportunities)
     }
 
-    /// Opportunities whose last is the end of the round, as a trace's is: where no packet is due then, one comes early.
+    /// Opportunities whose last is at the end of the round, as in a trace. If no packet is due then, one is sent early.
     fn closed(&self, mut due: Vec<Nanos>) -> Vec<Nanos> {
         if due.last().is_some_and(|last| *last < self.period) {
             due.push(self.period);
@@ -191,14 +193,14 @@ impl Conditions {
         due
     }
 
-    /// The condition this long after the beginning.
+    /// The condition that applies this long after the beginning.
     #[must_use]
     pub fn at(&self, since_start: Nanos) -> Condition {
         let within = since_start % self.period;
         self.rows[self.rows.partition_point(|(at, _)| *at <= within) - 1].1
     }
 
-    /// The shortest delay of all.
+    /// The shortest delay in the file.
     #[must_use]
     pub fn shortest_delay(&self) -> Nanos {
         self.rows.iter().map(|(_, condition)| condition.delay).min().unwrap_or(0)
@@ -235,10 +237,10 @@ mod tests {
                 .map(|at| at / NANOS_PER_MILLISECOND)
                 .collect()
         };
-        // A packet a millisecond for 3 ms, none for 2, one and a half a millisecond for 2.
+        // One packet per millisecond for 3 ms, none for 2 ms, then 1.5 per millisecond for 2 ms.
         let text = "time_s,rate_mbps\n0,12\n0.003,0\n0.005,18\n0.007,0\n";
         assert_eq!(opportunities_ms(text), [1, 2, 3, 6, 7, 7]);
-        // The next row takes over the rest of a packet that a row leaves.
+        // A partial packet left over from one row is completed in the next.
         assert_eq!(opportunities_ms("time_s,rate_mbps\n0,1\n0.006,2\n0.1,1\n").len(), 17);
         assert_eq!(opportunities_ms("time_s,rate_mbps\n0,12\n0.001,0\n0.01,0\n"), [1, 10]);
         for text in ["time_s,loss\n0,0\n1,0\n", "time_s,rate_mbps\n0,0\n1,0\n"] {
@@ -249,7 +251,7 @@ mod tests {
         );
     }
 
-    /// The same rates and opportunities as Python has them (`tests/tuning/test_conditions.py`).
+    /// The same rates and opportunities as in Python (`tests/tuning/test_conditions.py`).
     #[test]
     fn opportunities_are_those_of_the_vectors() {
         let vectors = include_str!("../../tests/vectors/opportunities.txt");

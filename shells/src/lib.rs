@@ -1,9 +1,9 @@
-//! Network emulation shells: run a command in a network namespace of its own, behind a link that
-//! delays, throttles and drops packets.
+//! Network emulation shells: run a command in its own network namespace, on a link that delays, throttles and drops
+//! packets.
 //!
-//! The emulation ([`element`], [`queue`], [`trace`]) does not depend on the kernel: its callers pass packets
-//! and the time. Everything that needs the kernel (namespaces, TUN devices, addresses, processes) is in
-//! [`kernel`]. [`shell`] connects the two for the commands in `src/bin`.
+//! The emulation ([`element`], [`queue`], [`trace`]) does not depend on the kernel: its callers pass packets and the
+//! time. Everything that needs the kernel (namespaces, TUN devices, addresses, processes) is in [`kernel`]. [`shell`]
+//! connects the two for the commands in `src/bin`.
 
 pub mod arguments;
 pub mod conditions;

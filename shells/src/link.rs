@@ -1,4 +1,4 @@
-//! A link as people describe it: a rate and a queue.
+//! A link as described on the command line: a rate and a queue.
 
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub enum Rate {
 impl Rate {
     /// Parse a constant rate such as `2.8M`, or read the trace at that path.
     ///
-    /// An error where the text is both: Mahimahi, which has no rates, would play the file.
+    /// A text that is both a rate and an existing file is an error: Mahimahi, which has no rates, would play the file.
     pub fn parse(text: &str) -> Result<Self> {
         let path = Path::new(text);
         match parse_rate_bps(text) {
@@ -42,8 +42,8 @@ impl Rate {
         }
     }
 
-    /// Bytes that count in addition to a packet's IP length. Mahimahi's sizes include the TUN header, and so do the
-    /// limits that people use with its traces.
+    /// Bytes that count in addition to a packet's IP length. Mahimahi's sizes include the TUN header, so limits that
+    /// users choose for its traces do, too.
     fn header_bytes(&self) -> usize {
         match self {
             Self::Constant { .. } => 0,

@@ -1,23 +1,23 @@
-//! Random choices that can be repeated.
+//! Repeatable random choices.
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use crate::time::Nanos;
 
-/// Where an emulated network's random choices come from.
+/// The source of an emulated network's random choices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seed(Option<u64>);
 
 impl Seed {
-    /// A seed repeats every choice; without one the choices cannot be predicted.
+    /// With a seed, every choice is repeatable; without one, the choices cannot be predicted.
     #[must_use]
     pub fn new(seed: Option<u64>) -> Self {
         Self(seed)
     }
 
-    /// The generator for one purpose, such as `loss uplink`. Purposes do not disturb each other, so an
-    /// element makes the same choices whatever other elements stand beside it.
+    /// The generator for one purpose, such as `loss uplink`. Purposes are independent, so an element makes the same
+    /// choices whatever other elements exist.
     #[must_use]
     pub fn generator(self, purpose: &str) -> Random {
         match self.0 {
@@ -27,7 +27,7 @@ impl Seed {
     }
 }
 
-/// The generator behind every random choice; PCG64's stream for a seed never changes.
+/// The generator of every random choice; PCG64's stream for a seed never changes.
 #[derive(Clone, Debug)]
 pub struct Random(Pcg64);
 
@@ -37,12 +37,12 @@ impl Random {
         Self(Pcg64::seed_from_u64(seed))
     }
 
-    /// A number from 0 to below 1.
+    /// A number in the range from 0 to 1, without 1.
     pub fn fraction(&mut self) -> f64 {
         self.0.random()
     }
 
-    /// A span from the exponential distribution of that mean.
+    /// A span from the exponential distribution with this mean.
     pub fn exponential(&mut self, mean: Nanos) -> Nanos {
         (-(1.0 - self.fraction()).ln() * mean as f64) as Nanos
     }

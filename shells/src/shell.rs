@@ -11,14 +11,14 @@ use crate::kernel::{Forwarder, Report, Supervisor, TunPair, open_tun_pair};
 use crate::log::Outputs;
 use crate::time::NANOS_PER_MILLISECOND;
 
-/// With this variable, Mahimahi's shells pass packets on unchanged until SIGUSR1 comes.
+/// If this variable is set, Mahimahi's shells pass packets on unchanged until they receive SIGUSR1.
 const PASSTHROUGH: &str = "MAHIMAHI_PASSTHROUGH_UNTIL_SIGNAL";
 
 /// An emulated network to run a command in.
 pub struct Shell {
-    /// Names the outer device: `delay` gives `delay-0`.
+    /// The name of the outer device: `delay` gives `delay-0`.
     pub kind: &'static str,
-    /// The beginning of the prompt of a shell inside, such as `delay 20 ms`.
+    /// The beginning of the prompt in the shell, such as `delay 20 ms`.
     pub label: String,
     /// The elements that packets pass.
     pub network: Duplex,
@@ -32,7 +32,7 @@ impl Shell {
         self.run_to_report(inside).map(exit_code)
     }
 
-    /// Run the command inside and wait for it; returns how the emulation went.
+    /// Run the command inside and wait for it; returns the outcome of the emulation.
     pub fn run_to_report(mut self, inside: &Inside) -> Result<Report> {
         if env::var_os(PASSTHROUGH).is_some() {
             return Err(Error::new(format!(
@@ -54,13 +54,13 @@ impl Shell {
     }
 }
 
-/// The exit status of a shell whose emulation went as in the report: the command's.
+/// The exit status of a shell with this report: the command's.
 #[must_use]
 pub fn exit_code(report: Report) -> ExitCode {
     ExitCode::from(report.status as u8)
 }
 
-/// Set Mahimahi's variables, which say in which network the command is.
+/// Set Mahimahi's variables, which tell the command in which network it runs.
 fn set_environment(command: &mut Command, label: &str, pair: &TunPair) {
     // The address by which all shells inside reach the outside of the outermost one.
     if pair.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {
@@ -69,7 +69,7 @@ fn set_environment(command: &mut Command, label: &str, pair: &TunPair) {
     let mut prefix = env::var_os("MAHIMAHI_SHELL_PREFIX").unwrap_or_default();
     prefix.push(format!("[{label}] "));
     command.env("MAHIMAHI_SHELL_PREFIX", prefix);
-    // Bash runs this before its first prompt, after its start-up files have set their own.
+    // Bash runs this before its first prompt, after its start-up files have set theirs.
     command.env("PROMPT_COMMAND", r#"PS1="$MAHIMAHI_SHELL_PREFIX$PS1" PROMPT_COMMAND="#);
 }
 

@@ -10,10 +10,10 @@ use crate::error::{Attempt, Error, Result};
 use crate::packet::FULL_PACKET_BYTES;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
-/// Bytes that one line of a trace lets through: one packet of full size.
+/// The bytes that one line of a trace allows: one packet of full size.
 pub const OPPORTUNITY_BYTES: usize = FULL_PACKET_BYTES;
 
-/// The first bytes of a file packed by gzip (RFC 1952).
+/// The first bytes of a file compressed by gzip (RFC 1952).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// How often a trace is played.
@@ -25,16 +25,16 @@ pub enum Rounds {
 
 /// Delivery opportunities, each of [`OPPORTUNITY_BYTES`], repeated for ever.
 ///
-/// The last line's time is the period: the first line of a round comes that long after the first of the
-/// round before.
+/// The last line's time is the period: the first line of a round comes one period after the first line of the previous
+/// round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     opportunities: Vec<Nanos>,
 }
 
 impl Trace {
-    /// Read a trace: one line per opportunity, its time in whole milliseconds, never falling; or a conditions file
-    /// with rates. It may be packed by gzip.
+    /// Read a trace: one line per opportunity, with its time in whole milliseconds, never falling; or a conditions file
+    /// with rates. It may be compressed by gzip.
     pub fn read(path: &Path) -> Result<Self> {
         let attempt = || format!("read the trace {} (a rate is written like 2.8M)", path.display());
         let bytes = std::fs::read(path).attempt(attempt)?;
@@ -46,7 +46,7 @@ impl Trace {
         Self::parse(&text, &path.display().to_string())
     }
 
-    /// Parse a trace; `name` is what an error calls it.
+    /// Parse a trace; errors refer to it as `name`.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         if is_conditions(text) {
             return Ok(Self { opportunities: Conditions::parse(text, name)?.opportunities(name)? });
@@ -89,8 +89,8 @@ impl Trace {
     /// Index of the first opportunity later than `at`.
     #[must_use]
     pub fn first_after(&self, at: Nanos) -> u64 {
-        // No opportunity of an earlier round is later than the start of this one, and this round's last,
-        // one period after its start, always is.
+        // Opportunities of earlier rounds are not later than the start of this round. The last one of this round, one
+        // period after its start, always is.
         let round = at / self.period();
         let passed = self.opportunities.partition_point(|line| *line <= at % self.period());
         round * self.lines() + passed as u64
@@ -102,7 +102,7 @@ impl Trace {
         self.opportunities.len() as u64
     }
 
-    /// The rate at which the trace lets bytes through, on average.
+    /// The average rate of the trace.
     #[must_use]
     pub fn mean_rate_bps(&self) -> f64 {
         let bits = self.lines() as f64 * (OPPORTUNITY_BYTES * 8) as f64;
@@ -151,7 +151,7 @@ mod tests {
             let error = Trace::parse(text, "t").unwrap_err().to_string();
             assert!(error.contains("100 at least"), "{error}");
         }
-        // In eight rows, of which each lets a fraction of a packet through.
+        // Eight rows, each of which allows a fraction of a packet.
         let rows: String = (0..9).map(|number| format!("{},9.6\n", f64::from(number) * 0.015_625)).collect();
         assert_eq!(Trace::parse(&format!("time_s,rate_mbps\n{rows}"), "t").unwrap().lines(), 100);
         assert_eq!(Trace::parse("time_s,rate_mbps\n0,12\n0.1,0\n", "t").unwrap().lines(), 100);

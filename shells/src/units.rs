@@ -1,4 +1,4 @@
-//! Numbers as people write them on the command line, turned into exact values.
+//! Numbers as written on the command line, parsed into exact values.
 
 use std::ops::RangeInclusive;
 
@@ -43,13 +43,14 @@ pub fn parse_packet_number(text: &str) -> Result<u64> {
     number.ok_or_else(|| wrong(text, "the number of a packet", "a whole number from 1, such as 120"))
 }
 
-/// The probability of loss in each direction such that a packet or its answer is lost with the given one: 1-√(1-p).
+/// The probability of loss in each direction such that a packet or its answer is lost with the given probability:
+/// 1-√(1-p).
 #[must_use]
 pub fn one_way_loss(round_trip: f64) -> f64 {
     1.0 - (1.0 - round_trip).sqrt()
 }
 
-/// A number times a factor, rounded to a whole number within a range.
+/// A number multiplied by a factor, rounded to a whole number within a range.
 fn parse_scaled(text: &str, factor: f64, range: RangeInclusive<f64>) -> Option<u64> {
     let value = (parse_decimal(text)? * factor).round();
     range.contains(&value).then_some(value as u64)

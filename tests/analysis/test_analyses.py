@@ -1,4 +1,4 @@
-"""An analysis is added by its entry in the list alone, and its tables are shown by theirs."""
+"""An analysis is added only by its entry in the list, and its tables are shown by their entries."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,19 +22,19 @@ from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 DECLARED = hypotheses.load()
-# Tables whose two ends are no interval: the range over what might be left out, or over what might have been.
+# Tables whose two ends are not an interval, but the range over omitted sites, or over possible results of lost runs.
 RANGES = ("sensitivity", "loss_bounds")
 
 
 def ends_of(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """The columns of lower and upper ends of intervals."""
+    """The columns with the lower and upper ends of intervals."""
     lower = [name for name in table if name == "low" or name.endswith("_low")]
     return [(name, f"{name.removesuffix('low')}high") for name in lower]
 
 
 @pytest.fixture(scope="module")
 def unusual() -> Findings:
-    """The findings under hypotheses of which every number differs from those that are declared."""
+    """The findings under hypotheses whose numbers all differ from the default declaration."""
     return varied_findings(replace(DECLARED, confidence=0.9, significant_p=0.03, equivalence_margin=0.07))
 
 
@@ -50,7 +50,7 @@ def test_every_interval_is_of_the_declared_confidence(unusual: Findings) -> None
             is_known = np.isfinite(widths).all(axis=0) & (widths[0] > 0)
             if is_known.any():
                 seen.add(name)
-                # The ends of one of counts are whole numbers, and may be the same.
+                # The ends of intervals of counts are whole numbers, and may be equal.
                 assert (widths[1] <= widths[0])[is_known].all(), f"{name}: {low}"
                 assert (widths[1] < widths[0])[is_known].any(), f"{name}: {low}"
     assert {"confirmatory", "contrasts", "halves", "drift", "canaries", "aa_calibration", "shrunken", "paper"} <= seen

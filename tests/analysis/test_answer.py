@@ -1,4 +1,4 @@
-"""The answer for one site in a sentence: each case from a simulated campaign of which the truth is known."""
+"""The answer for one site in one sentence: each case from a simulated campaign with known truth."""
 
 import math
 import re
@@ -39,7 +39,7 @@ LTE = NetworkAnswer("lte", FASTER, -0.105, -0.12, -0.09, 0.05, is_small=False, r
 
 
 class Simulated(Protocol):
-    """Makes a campaign behind DSL: how QUIC's times differ, how many runs there are, and how much they scatter."""
+    """Makes a campaign on DSL: by how much QUIC's times differ, the number of runs, and their scatter."""
 
     def __call__(self, effect: float, runs: int = 20, scatter: float = 0.02) -> CampaignTable: ...
 
@@ -137,7 +137,7 @@ def test_networks_stand_in_one_sentence() -> None:
 
 
 def test_an_interval_that_reaches_beyond_none_is_not_said_to_be_of_one_direction() -> None:
-    # A look before the last one decided, and the interval of all loads is wider.
+    # An earlier look decided, and the interval over all loads is wider.
     wide = replace(LTE, gain=-0.04, low=-0.09, high=0.01)
     expected = "show the page 68 ms sooner (between 9 % sooner and 1 % later) behind LTE."
     assert headline("gnu.org", [wide]).endswith(expected)
@@ -145,7 +145,7 @@ def test_an_interval_that_reaches_beyond_none_is_not_said_to_be_of_one_direction
 
 
 def test_what_is_probable_and_not_certain_is_said_to_be_so() -> None:
-    # Each interval holds by itself; the test allows for all networks together.
+    # Each interval is valid by itself; the test accounts for all networks together.
     unsure = replace(LTE, verdict=NOT_DECIDED, low=-0.09, high=-0.01)
     expected = "behind LTE (probably 1 to 9 % sooner, which is not certain enough)."
     assert headline("gnu.org", [unsure]).endswith(expected)
@@ -289,7 +289,7 @@ def test_the_page_begins_with_the_sentence_and_everybody_can_read_it(browser: Br
     campaign = load(filmed_campaign(tmp_path / "filmed"))
     text, page = write_answer(campaign.folder, QUESTION, ["gnu: <b>only half</b> of it is used"], has_report=True)
     assert text == sentence(campaign).replace("gnu.org", "site-01")
-    # It is sent to others alone.
+    # The page is sent to others without its folder.
     assert all(source.startswith("data:") for source in re.findall(r'src="([^"]*)', page.read_text()))
     assert accessible(browser, page.as_uri()) == []
     assert browser.run("return document.querySelector('h1').innerText") == text

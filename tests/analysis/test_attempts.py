@@ -1,4 +1,4 @@
-"""The outcome of a run follows from its attempts."""
+"""The outcome of a run, derived from its attempts."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from measure.run.gates import GATES
 
 
 def only_run(*attempts: dict[str, object]) -> dict[str, Any]:
-    """The one run that these are attempts at."""
+    """The one run to which these attempts belong."""
     rows = [{"attempt": number, "at": 10.0 * number, **values} for number, values in enumerate(attempts, start=1)]
     table = tried_runs(table_of(pd.DataFrame([attempt(**row) for row in rows]), 1).runs)
     assert len(table) == 1

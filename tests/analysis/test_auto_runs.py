@@ -24,7 +24,7 @@ from tuning import networks
 PAIR = Pair("tcp", "quic")
 HOST = "here"
 DECIDED_AT_ONCE = Expected(0.02, 0.0, {(PAIR, metric): (-0.3, 0.0) for metric in ("si", "plt")}, "large")
-# Within the margin of half a round trip, of which the scatter lets nobody be sure.
+# An effect within the margin of half a round trip, with too much scatter to be sure of that.
 NEVER_DECIDED = Expected(0.5, 0.0, {(PAIR, metric): (0.0, 0.0) for metric in ("si", "plt")}, "large")
 
 
@@ -44,7 +44,7 @@ def test_a_network_that_is_decided_at_once_ends_at_the_first_look_and_another_ne
     expected = expectation(plan_of(), declared, {"dsl": DECIDED_AT_ONCE, "lte": NEVER_DECIDED})
     runs = 3 * 2 * (5 + 31)
     assert (expected.runs.low, expected.runs.high) == (runs, runs)
-    # One campaign of a hundred decides by chance what there is not.
+    # One campaign in a hundred decides by chance although there is no effect.
     assert expected.runs.mean == pytest.approx(runs, rel=0.01)
     assert expected.seconds.high == 3 * 2 * (5 * 10 + 31 * 20)
     assert (expected.total_runs, expected.total_s) == (3 * 2 * 2 * 31, 3 * 2 * 31 * (10 + 20))
@@ -57,7 +57,7 @@ def test_without_a_look_before_its_end_a_campaign_is_expected_to_make_all_runs(d
 
 @pytest.mark.slow
 def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypotheses) -> None:
-    """One campaign after the other, by the function that tells in reports when the rule would have stopped."""
+    """Campaigns are simulated one by one, with the function by which reports find when the rule would have stopped."""
     measured, known = plan_of(), Expected(0.1, 0.03)
     expected = {"dsl": known, "lte": known}
     values = simulated_values(measured, declared, expected, 3, seed=3).reshape((3, 2, 3, 2, 2, 31))
@@ -87,7 +87,7 @@ def test_a_large_campaign_is_simulated_less_often(declared: Hypotheses) -> None:
 
 
 def earlier_campaign(folder: Path, host: str) -> Path:
-    """One of which the truth is known, as if it had been measured on `host`."""
+    """A campaign with known truth, as if measured on `host`."""
     truth = Truth(
         sites=12, networks=("dsl",), protocols=("tcp", "quic"), effects={"quic": -0.2}, effect_sd=0.1, noise_sd=0.06
     )
@@ -107,7 +107,7 @@ def test_scatter_and_gains_are_those_of_the_newest_campaign_of_this_machine(
     dsl = expected["dsl"]
     assert dsl.source == "earlier"
     assert not notes
-    # Each run scatters by 6 %, and each of its metrics by a third of that besides.
+    # Each run scatters by 6 %, and each of its metrics by a further third of that.
     assert dsl.scatter == pytest.approx(0.06 * (2 * (1 + 1 / 9)) ** 0.5, rel=0.1)
     assert dsl.site_sd == pytest.approx(0.1, rel=0.6)
     assert dsl.gains[PAIR, "si"][0] == pytest.approx(-0.22, abs=0.1)
@@ -144,7 +144,7 @@ def test_what_another_machine_or_network_showed_is_not_taken(tmp_path: Path, dec
 def test_a_campaign_that_is_damaged_is_left_aside_in_one_line(
     tmp_path: Path, declared: Hypotheses, change: dict[str, Any]
 ) -> None:
-    """Whatever is wrong with it: what stands beside a new campaign must not keep it from being measured."""
+    """Damage of any kind: folders next to a new campaign must not prevent its measurement."""
     earlier_campaign(tmp_path / "earlier", HOST)
     odd = earlier_campaign(tmp_path / "odd", HOST)
     file = odd / "campaign.json"

@@ -1,4 +1,4 @@
-"""Protocols that were not measured side by side are found."""
+"""Finding protocols that were not measured side by side."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ def test_a_fixed_order_is_found() -> None:
     table = campaign(World(sites=4, runs=5, fixed=True), 1)
     test = balance.place_test(table)
     assert test.effect == pytest.approx(1)
-    # 40 blocks of three: Anderson's chi-squared of one order is blocks x (3 - 1) squared.
+    # 40 blocks of three, all in the same order: Anderson's chi-squared is blocks x (3 - 1) squared.
     assert test.chi_squared == pytest.approx(160)
     assert test.freedom == 4
     assert balance.places(table).iloc[0].tolist() == ["dsl", "tcp", 20, 0, 0]
@@ -74,7 +74,7 @@ def test_random_orders_have_the_p_values_that_they_should() -> None:
 
 def test_blocks_of_other_protocols_are_put_together() -> None:
     table = campaign(World(sites=6, runs=6), 3)
-    # In half of the blocks one protocol is missing.
+    # Half of the blocks lack one protocol.
     runs = table.runs[~((table.runs["block"] % 2 == 0) & (table.runs["protocol"] == "quic"))]
     assert balance.place_test(CampaignTable(runs, table.document)).freedom == 4
     alone = table.runs[table.runs["protocol"] == "quic"]
@@ -87,7 +87,7 @@ def test_incomplete_blocks_are_counted() -> None:
     row = balance.pair_balance(table, [Pair("tcp", "quic")]).iloc[0]
     cell = table.valid[table.valid["network"] == "dsl"]
     assert row["complete"] == pytest.approx((cell["protocol"] == "quic").sum() / 40)
-    # They were measured together all the same.
+    # Protocols in incomplete blocks were still measured together.
     assert (row["together"], row["within_hour"], row["warning"]) == (1, 1, "incomplete blocks")
 
 

@@ -1,4 +1,4 @@
-"""Two campaigns compared: a change of which the truth is known is shown, one of the machine is not taken for it."""
+"""Comparison of two campaigns: a known change is shown, and a change of the machine is not mistaken for it."""
 
 import json
 from dataclasses import replace
@@ -30,7 +30,7 @@ def changed(a: CampaignTable, b: CampaignTable, worse_than: float = 0.02) -> Cam
 
 
 def slower(table: CampaignTable, share: float, protocols: tuple[str, ...], canary: float = 0.0) -> CampaignTable:
-    """`table` with these protocols slower by `share`, on a machine slower by `canary`, and other scatter."""
+    """`table` with these protocols slower by `share`, on a machine slower by `canary`, and with other noise."""
     draw = np.random.default_rng(2)
     runs = table.runs.copy()
     factor = np.where(runs["protocol"].isin(protocols), 1 + share, 1) * np.exp(draw.normal(0, 0.05, len(runs)))
@@ -88,7 +88,7 @@ def test_everybody_can_read_the_page(before: CampaignTable, browser: Browser, tm
 
 
 def of_study(folder: Path, name: str) -> Path:
-    """The simulated campaign in `folder`, as one of the study `name`."""
+    """The simulated campaign in `folder`, turned into one of the study `name`."""
     document = json.loads((folder / "campaign.json").read_text())
     (folder / "campaign.json").write_text(json.dumps({**document, "study": {"name": name}}))
     return folder
@@ -119,7 +119,8 @@ def test_studies_of_page_loads_are_compared_and_others_are_refused_with_the_reas
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["lognormal", "heavy"])
 def test_two_campaigns_of_the_same_are_seldom_told_apart(noise: str) -> None:
-    """Even with no slowness allowed; `tests/proof/test_compare_rates.py` does it a thousand times."""
+    """The result is the same even if no slowdown is tolerated; `tests/proof/test_compare_rates.py` repeats it a
+    thousand times."""
     truth = simulate.Truth(sites=4, networks=("lte",), protocols=("tcp+", "quic"), runs=6, noise=noise)
     changes = [changed(*same_campaigns(truth, number), worse_than=0) for number in range(SAME_CAMPAIGNS)]
     alarms = sum(change.is_worse for change in changes)

@@ -1,4 +1,4 @@
-"""The runs as a sceptic looks at them; losses, balance and stability have tests of their own."""
+"""Diagnostics of the runs as a sceptic would make them; losses, balance and stability have separate tests."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Figures show what the tables say, and their files hold what a paper needs."""
+"""Figures show what the tables say, and their files meet the requirements of papers."""
 
 from pathlib import Path
 
@@ -60,13 +60,13 @@ def test_figure_3_draws_every_sites_gain(gain_table: pd.DataFrame) -> None:
     expected = np.sort(quic[quic["metric"] == "si"]["gain"])
     line = next(line for line in figure.axes[5].lines if line.get_color() == style.LINE_STYLES["quic"].color)
     assert np.asarray(line.get_xdata())[1:-1] == pytest.approx(expected)
-    # From one end of the axis to the other, so that the line runs from 0 to 1.
+    # The line spans the whole axis, and rises from 0 to 1.
     assert np.asarray(line.get_ydata()) == pytest.approx([*np.arange(6) / 5, 1])
     assert tuple(np.asarray(line.get_xdata())[[0, -1]]) == figure.axes[5].get_xlim()
 
 
 def gain_rows(sites: np.ndarray) -> pd.DataFrame:
-    """A row of Figure 3: each of `sites` has this gain in all metrics and over four protocols, but for a little."""
+    """A row of Figure 3: each of `sites` has nearly the same gain in all metrics and over four protocols."""
     rows = [
         (f"s{number}", metric, protocol, gain + 0.01 * place)
         for number, gain in enumerate(sites)
@@ -184,7 +184,7 @@ def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:
 
 @pytest.mark.slow
 def test_a_band_holds_the_whole_distribution_at_its_rate() -> None:
-    """The band of 95 % must miss the true uniform distribution in about 20 of 400 samples of 20 values."""
+    """A band of 95 % must miss the true uniform distribution in about 20 of 400 samples of 20 values."""
     draw = np.random.default_rng(1)
     outside = 0
     for _ in range(400):
@@ -252,7 +252,7 @@ def test_fonts_are_embedded_and_files_reproducible(gain_table: pd.DataFrame, tmp
 
 
 def test_protocols_differ_in_grey_too() -> None:
-    """No two protocols share a line style, and no two of one style of point."""
+    """No two protocols share a line style, and no two protocols of one style share a marker."""
     styles = list(style.LINE_STYLES.values())
     assert len({line_style.marker for line_style in styles}) == len(styles)
     assert len({(str(line_style.dashes), line_style.color) for line_style in styles}) == len(styles)

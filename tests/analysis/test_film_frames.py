@@ -1,4 +1,4 @@
-"""Which runs are shown, and that their frames are those of the times under them."""
+"""Which runs' films are shown, and whether their frames match the times under them."""
 
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path
         (tmp_path / f"runs/{run}").mkdir(parents=True)
     for run in (1, 4):
         (tmp_path / f"runs/{run}/film.mp4").write_bytes(b"\0\0\0\x20ftypisom")
-    # In results of others: a list of files that FFmpeg would read, and a link to a film that is not of this campaign.
+    # Files in results of strangers: a list of files that FFmpeg would read, and a link to a film outside the campaign.
     (tmp_path / "runs/2/film.mp4").write_text("#EXTM3U\n#EXT-X-TARGETDURATION:1\nfile:///etc/passwd\n")
     (tmp_path / "elsewhere.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     (tmp_path / "runs/3/film.mp4").symlink_to(tmp_path / "elsewhere.mp4")

@@ -1,4 +1,4 @@
-"""The first screen of a report on a campaign of known truth says what is true, and warns of what one must know."""
+"""The first screen of a report on a campaign with known truth states the truth, and gives all necessary warnings."""
 
 import re
 from dataclasses import replace
@@ -17,12 +17,12 @@ from analysis.runs import load
 from analysis.text import label
 from base.places import PROJECT
 
-# The campaigns, one of each kind of answer, whose page is written.
+# The campaigns whose page is written: one for each kind of answer.
 REPORTED = ("null", "broken", "early")
 
 
 def names_in(names: frozenset[str], text: str) -> set[str]:
-    """Those of `names` that `text` has; TCP+ is not TCP."""
+    """The `names` that occur in `text`; TCP+ does not count as TCP."""
     return {name for name in names if re.search(rf"(?<![\w+]){re.escape(label(name))}(?![\w+])", text)}
 
 
@@ -52,7 +52,7 @@ def test_the_document_has_the_first_screens_of_today() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REPORTED)
 def test_the_page_begins_with_them(name: str, tmp_path: Path) -> None:
-    """Without its figures."""
+    """The page is written without its figures."""
     folder = tmp_path / name
     write(folder, name)
     campaign = load(folder)

@@ -1,4 +1,4 @@
-"""The hypotheses of a campaign, whatever the order of its protocols, and the content that their file may have."""
+"""The hypotheses of a campaign, for any order of its protocols, and the allowed content of their file."""
 
 import hashlib
 from dataclasses import replace
@@ -23,13 +23,13 @@ TCP_QUIC = Pair("tcp", "quic")
     ("protocols", "family"),
     [
         (("tcp", "quic"), {TCP_QUIC}),
-        # W1: these had none, so RUNS=auto ended after one run.
+        # W1: these had no family, so RUNS=auto ended after one run.
         (("quic", "tcp"), {TCP_QUIC}),
         (("tcp+", "tcp"), {Pair("tcp", "tcp+")}),
         (("quic", "tcp", "tcp+bbr"), {TCP_QUIC}),
         (("mine", "tcp", "quic"), {TCP_QUIC}),
         (("mine", "yours"), {Pair("mine", "yours")}),
-        # A declared pair, in any order, is the family alone.
+        # A declared pair, in any order, is the whole family.
         (("quic", "tcp", "tcp+"), {Pair("tcp+", "quic")}),
         (("tcp", "tcp+", "quic"), {Pair("tcp+", "quic")}),
         (("tcp",), set()),
@@ -91,7 +91,7 @@ def test_a_campaign_is_asked_what_it_declared(simulated: Path) -> None:
     assert question.origin.sha256 == hashlib.sha256((simulated / "hypotheses.toml").read_bytes()).hexdigest()
     sentence = hypotheses.origin_sentence(question.origin)
     assert f"were declared on {moment(document.begun_at)}, before the first run" in sentence
-    # Hypotheses that are restricted to protocols and metrics come from the same file.
+    # Hypotheses restricted to protocols and metrics keep the file that they come from.
     assert question.restricted_to(("tcp", "quic"), ("si",)).origin == question.origin
 
 
@@ -101,7 +101,7 @@ def test_what_came_after_the_first_run_is_not_what_was_declared_before_it(simula
     document = replace(document, hypotheses=document.hypotheses | added)
     question = hypotheses.of_campaign(simulated, document)
     assert question.added_networks == {"mss": "then"}
-    # With three protocols, TCP+ and QUIC would be the family.
+    # With three protocols, the family would be TCP+ and QUIC.
     restricted = question.restricted_to(("tcp", "tcp+", "quic"), ("si",))
     assert restricted.family == (Pair("tcp", "tcp+"),)
     assert Pair("tcp+", "quic") in restricted.comparisons
@@ -168,7 +168,7 @@ def test_kept_hypotheses_that_are_not_the_declared_ones_are_refused(change: obje
     document = require_document(simulated)
     with pytest.raises(EyelevelError, match=r"hypotheses\.toml is missing, or no longer what the campaign declared"):
         hypotheses.of_campaign(simulated, document)
-    # The hash in campaign.json says which are.
+    # The hash in campaign.json identifies the declared ones.
     assert not hypotheses.of_campaign(simulated, document, DECLARED).origin.is_post_hoc
 
 

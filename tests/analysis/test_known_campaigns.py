@@ -1,4 +1,4 @@
-"""Campaigns of which the truth is known: they are what they say they are (`test_first_screens.py`: it is found)."""
+"""Campaigns with known truth are what they claim to be (`test_first_screens.py` tests that reports find it)."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ SECONDS = 10
 
 @dataclass(frozen=True)
 class CampaignFolder:
-    """A campaign, the folder that has it, and the seconds of the processor that it took to write it."""
+    """A campaign, its folder, and the processor time (s) that it took to write it."""
 
     known: KnownCampaign
     folder: Path
@@ -34,7 +34,7 @@ FolderOf = Callable[[str], CampaignFolder]
 
 @pytest.fixture(scope="module")
 def folder_of(tmp_path_factory: pytest.TempPathFactory) -> FolderOf:
-    """The campaign of a name, which is written once; nobody may change it."""
+    """The campaign of a given name, which is written once; tests must not change it."""
 
     @cache
     def write_folder(name: str) -> CampaignFolder:
@@ -50,7 +50,7 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> FolderOf:
 def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: FolderOf) -> None:
     campaign = folder_of(name)
     known, folder = campaign.known, campaign.folder
-    # A metric that was added later is none that they have.
+    # Known campaigns do not contain metrics that were added later.
     added = set(metric_names()) - set(MULTIPLES)
     header = [column for column in (*columns(), *instrument_columns()) if column not in added]
     assert (folder / "runs.csv").read_text().splitlines()[0].split(",") == header

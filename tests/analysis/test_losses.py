@@ -1,4 +1,4 @@
-"""Lost runs are told, tested, and cannot flatter a protocol."""
+"""Lost runs are reported and tested, and cannot flatter a protocol."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,7 +35,7 @@ def bounds_of(table: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def campaign_with(lost: dict[str, int], tried: int) -> CampaignTable:
-    """One site with so many runs over each protocol, of which so many were lost."""
+    """One site with this many runs over each protocol, and this many lost ones."""
     rows = [
         attempt(protocol=name, run=run, block=run, at=run, reason="load_failed: no" if run <= number else "")
         for name, number in lost.items()
@@ -59,14 +59,14 @@ def test_success_is_of_runs_not_of_attempts() -> None:
 
 def test_losses_are_compared_within_blocks() -> None:
     rates = losses.success_rates(campaign_with({"tcp": 3, "tcp+": 6, "quic": 20}, 372)).set_index("protocol")
-    # In blocks 1 to 3 all runs were lost, in 4 to 6 two of three, in 7 to 20 one of three: QUIC's each time.
+    # Blocks 1 to 3 lost all runs, 4 to 6 two of three, 7 to 20 one of three, which was always QUIC's.
     assert rates.loc["quic", "p"] == pytest.approx((2 / 3) ** 3 * (1 / 3) ** 14)
-    # Once QUIC is left out, TCP+ is compared with TCP alone.
+    # With QUIC left out, TCP+ is compared only with TCP.
     assert rates.loc["tcp+", "p"] == pytest.approx(1 / 8)
 
 
 def test_a_site_that_nobody_loads_blames_nobody() -> None:
-    """Over QUIC only that site was measured."""
+    """Only that site was measured over QUIC."""
     rows = [
         attempt(site=site, protocol=name, run=run, block=run, reason="load_failed: no" if site == "dead" else "")
         for site, names in (("dead", ("tcp", "quic")), ("alive", ("tcp",)))
@@ -78,7 +78,7 @@ def test_a_site_that_nobody_loads_blames_nobody() -> None:
 
 def test_the_guilty_one_only_is_named() -> None:
     assert guilty(campaign_with({"tcp": 3, "tcp+": 6, "quic": 50}, 372)) == ["quic"]
-    # The worse one does not hide the other.
+    # The worse protocol does not hide the other.
     assert guilty(campaign_with({"tcp": 0, "tcp+": 40, "quic": 200}, 372)) == ["tcp+", "quic"]
     assert guilty(campaign_with({"tcp": 50, "tcp+": 50, "quic": 50}, 372)) == []
     assert guilty(campaign_with({"tcp": 0, "tcp+": 0, "quic": 0}, 3)) == []
@@ -95,7 +95,7 @@ def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
     other = losses.success_rates(campaign_with(shuffled, 30)).set_index("protocol")
     for name, place in zip(names, order, strict=True):
         columns = ["lost", "p_corrected", "warning"]
-        # If two lost equally many, the first one is left out first, so that their p depends on the order.
+        # If two lost equally many, the first is left out first, so their p depends on the order.
         if len(set(lost)) == 3:
             assert one.loc[name, columns].tolist() == pytest.approx(other.loc[names[place], columns].tolist())
     assert ((one["p_corrected"] >= one["p"] - 1e-12) | one["p"].isna()).all()
@@ -112,7 +112,7 @@ def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
     table = campaign(World(sites=3, runs=3), 1)
     is_lost = (table.runs["site"] == "s01") & (table.runs["protocol"] == "quic") & (table.runs["network"] == "dsl")
     runs = table.runs.assign(valid=~is_lost, reason=np.where(is_lost, "over_time: not loaded within 60 s", ""))
-    # And one that was never tried.
+    # A site that was never tried over one protocol is also removed.
     runs = runs[~((runs["site"] == "s02") & (runs["network"] == "lte") & (runs["protocol"] == "tcp"))]
     table = CampaignTable(runs, table.document)
     empty = losses.empty_settings(table)
@@ -212,7 +212,7 @@ def test_a_gain_that_rests_on_the_losses_is_told() -> None:
 
 
 def narrow(table: CampaignTable) -> Hypotheses:
-    """Hypotheses by which two protocols are equivalent within -2.4 % to +2.5 %."""
+    """Hypotheses whose equivalence margin is -2.4 % to +2.5 %."""
     return replace(declared(table), equivalence_margin=0.025)
 
 
@@ -238,12 +238,12 @@ def test_the_range_of_equivalence_is_symmetric_in_logarithms(
 ) -> None:
     row = {"verdict": EQUIVALENT, "margin": 0.025, "gain": 0.0, "gain_low": gain_low, "gain_high": gain_high}
     assert losses._is_shaken(row | {"lost_reference": 1, "lost_compared": 0}) is is_shaken
-    # Contrasts without losses cannot be shaken by them.
+    # Losses cannot affect contrasts without losses.
     assert not losses._is_shaken(row | {"lost_reference": 0, "lost_compared": 0})
 
 
 def answer_with(lost: Mapping[str, float], seed: int = 1) -> str:
-    """The answer on a campaign in which QUIC takes 10 % less, and the protocols lose these shares of loads."""
+    """The answer on a campaign in which QUIC takes 10 % less time, and the protocols lose these shares of loads."""
     table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), seed)
     (text,) = answer(findings_of(table, hypotheses.load()))
     assert "faster in all 4" in text

@@ -1,4 +1,4 @@
-"""Networks in words and drawn: every property has its words, and a drawing shows what a network does over time."""
+"""Networks in words and drawings: every property has its words, and a drawing shows how a network changes over time."""
 
 from dataclasses import asdict, fields, replace
 from itertools import pairwise
@@ -22,7 +22,7 @@ from tuning.queues import Queue
 
 NETWORKS = networks.load()
 PLAIN = NETWORKS["lte"]
-# Each property with the words that a reader gets.
+# Each property with the words that a reader sees.
 WORDS = {
     "up_delay_ms": (10, "10 ms of the round trip up"),
     "jitter_ms": (3, "jitter 3 ms"),
@@ -52,7 +52,7 @@ WORDS = {
     "down_conditions": ("/a/b.csv", "delay and loss down over time, after b.csv"),
     "retransmit_ms": (60, "the link repairs losses, 60 ms a try"),
 }
-# Properties without words of their own: a reader learns them from columns, or from the words of other properties.
+# Properties without their own words: readers see them in columns, or in the words of other properties.
 NONE = {"name", "min_rtt_ms", "up_mbps", "down_mbps", "loss", "queue_ms", "quiet_ms"}
 WITH_OTHERS = {"reorder", "loss_on", "retransmit_tries", "retransmit_reorder"}
 
@@ -103,7 +103,7 @@ def test_the_command_lists_all_networks_with_their_sources_and_draws_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Figure] = []
-    # Laying out so many panels takes seconds; a drawing of few is written below.
+    # Laying out this many panels takes seconds; a drawing with few panels is written below.
     monkeypatch.setattr(style, "save", lambda figure, *_: drawn.append(figure))
     done = CliRunner().invoke(main, ["--into", str(tmp_path), "--seconds", "20"], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output

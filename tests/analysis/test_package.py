@@ -1,4 +1,4 @@
-"""A package of a campaign has its files, with true checksums, and nothing of its runs."""
+"""A package of a campaign has its files, with correct checksums, and none of its runs' files."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Whether a contrast holds with other programs: which pairs are compared, and what is found of known truths."""
+"""Whether a contrast holds with other programs: the pairs that are compared, and the results for known truths."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -71,9 +71,10 @@ def test_each_server_has_a_pair_beside_the_contrast_of_its_congestion_control() 
     every = variants([QUIC, BBR], PROTOCOLS, {}, ["chromium"])
     assert [(one.contrast, one.pair, one.servers) for one in every] == [
         (QUIC, QUIC, "nginx and quic_server"),
-        # A server that has both transports is compared with itself; its congestion control is no other's.
+        # A server that has both transports is compared with itself; no other server has the same congestion control.
         (QUIC, Pair("caddy-h2", "caddy-h3"), "caddy"),
-        # One that has QUIC alone, with the contrast's TCP; of its settings alike, the first.
+        # A server that has only QUIC is compared with the contrast's TCP; among equally close settings, the first is
+        # used.
         (QUIC, Pair("tcp+", "quinn-h3"), "nginx and quinn"),
         (BBR, BBR, "nginx and quic_server"),
         (BBR, Pair("tcp+bbr", "quinn-h3+bbr"), "nginx and quinn"),
@@ -99,14 +100,14 @@ def real(*names: str) -> dict[str, dict[str, Any]]:
 
 
 def document_of(protocols: dict[str, dict[str, Any]]) -> CampaignDocument:
-    """The document of a campaign of these behind LTE."""
+    """The document of a campaign of these protocols on LTE."""
     settings = {"networks": {"lte": {}}, "protocols": protocols, "browser": {"name": "chromium"}}
     choices = {name: choices_of_server(KNOWN[name]) for name in protocols if name in KNOWN}
     return CampaignDocument(structured(settings, CampaignSettings, ""), server_choices=choices)
 
 
 def test_another_server_is_compared_with_the_nearest_setting() -> None:
-    """quinn's Cubic is of one connection, as that of quic+1con; quic+1con+2rtt needs a round trip more."""
+    """quinn's Cubic behaves as one connection, like quic+1con's; quic+1con+2rtt needs another round trip."""
     protocols = real("tcp+", "quic", "quic+1con+2rtt", "quic+1con", "quic+1con+urgency", "quinn-h3", *CADDY)
     near = Pair("tcp+", "quic+1con")
     every = variants([QUIC], protocols, decisions(document_of(protocols)), [""])
@@ -152,7 +153,7 @@ def test_a_setting_that_came_later_is_compared_with_nothing() -> None:
 
 def test_one_set_of_programs_is_compared_with_nothing(known: Callable[[str], Tables]) -> None:
     assert variants([QUIC, BBR], {name: PROTOCOLS[name] for name in (*QUIC, *BBR)}, {}, ["chromium"]) == []
-    # Two settings of TCP are no contrast of TCP and QUIC.
+    # Two settings of TCP are not a contrast of TCP and QUIC.
     assert variants([Pair("tcp", "tcp+")], PROTOCOLS, {}, ["chromium", "firefox"]) == []
     differences = program_differences(*known("tenth"))
     assert differences.empty and program_gains(*known("tenth")).empty
@@ -184,7 +185,7 @@ def test_programs_that_are_alike_are_said_to_be(known: Callable[[str], Tables]) 
 
 
 def test_a_difference_is_that_of_the_gains_and_a_common_reference_cancels() -> None:
-    """One site, three blocks; QUIC of the other server takes 1.2 times as long in each, whatever TCP does."""
+    """One site, three blocks; with the other server, QUIC takes 1.2 times as long in each, whatever TCP does."""
     draw = np.random.default_rng(1)
     times = np.exp(draw.normal(7, 0.2, (3, 3)))
     times[2] = 1.2 * times[1]

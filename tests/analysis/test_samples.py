@@ -1,4 +1,4 @@
-"""Which runs were measured side by side, and how far a campaign has come, as its samples tell it."""
+"""Samples: which runs were measured side by side, and how far a campaign has progressed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,8 @@ def test_a_site_that_was_given_up_holds_up_nothing(tmp_path: Path) -> None:
 
 
 def test_blocks_of_an_added_protocol_alone_are_no_rounds_and_stand_behind_all_others() -> None:
-    """Ten runs of TCP and QUIC, then QUIC+BBR was added in blocks of its own, and ten more runs of all."""
+    """After ten runs of TCP and QUIC, QUIC+BBR was added in separate blocks, and then ten more runs of all were
+    made."""
     rows = [
         attempt(protocol=name, run=run, block=block, at=block)
         for first, numbers, names in (
@@ -65,7 +66,7 @@ def test_a_block_whose_runs_were_all_lost_is_measured() -> None:
 
 
 def partners(table: CampaignTable) -> int:
-    """In how many blocks both TCP and QUIC have a run."""
+    """The number of blocks in which both TCP and QUIC have a run."""
     samples = samples_of(table)
     return int(np.isfinite(samples.of("tcp")[..., 0, :] + samples.of("quic")[..., 0, :]).sum())
 

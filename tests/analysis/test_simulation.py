@@ -1,4 +1,5 @@
-"""On simulated campaigns of known truth the statistics keep their word (with more repetitions: tests/proof)."""
+"""On simulated campaigns with known truth, the statistics are as reliable as they claim (more repetitions:
+tests/proof)."""
 
 import pytest
 from support import analysis_truth as truth
@@ -31,5 +32,5 @@ def test_intervals_over_sites_cover() -> None:
 def test_a_simulated_effect_is_found() -> None:
     a, b = truth.two_samples(truth.normal, 500, 31, -0.05, seed=5)
     significant = (anova_p(a, b) < 0.01).sum()
-    # 5 % at 5 % of noise is one standard deviation: with 31 runs each, found with probability 0.9.
+    # With 5 % of noise, an effect of 5 % is one standard deviation: 31 runs each find it with probability 0.9.
     assert truth.consistent(int(significant), 500, 0.885, slack=0.02)

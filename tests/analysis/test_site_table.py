@@ -54,7 +54,7 @@ def test_sites_are_counted_and_ordered_by_size(tmp_path: Path) -> None:
             "bytes": 530,
             "servers": 2,
             "hosts": 3,
-            "third_party_hosts": 1,  # co.uk is nobody's domain
+            "third_party_hosts": 1,  # co.uk is not a registrable domain
             "largest_bytes": 500,
             "largest": "https://img.news.co.uk/a",
         },
@@ -71,7 +71,7 @@ def test_the_figure_shows_the_table(tmp_path: Path) -> None:
 
 
 def campaign(folder: Path, recorded: Site) -> Path:
-    """A campaign's folder of the site `recorded`, begun and without any run."""
+    """The folder of a campaign on the site `recorded`, which has begun and has no run."""
     known = protocols.load()
     begun = ScriptedCampaign(
         folder=folder,

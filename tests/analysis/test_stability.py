@@ -1,4 +1,4 @@
-"""Diagnostics of a campaign's stability fail where something changed, and only there."""
+"""Diagnostics of a campaign's stability report a change, and only if there is one."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def texts(table: CampaignTable) -> list[str]:
 def test_a_world_that_stands_still_has_hardly_a_warning() -> None:
     worlds = (SMALL, replace(SMALL, heavy=True), replace(SMALL, scatter=0.2, blocks=0.06))
     alarms = [texts(campaign(world, seed)) for world in worlds for seed in range(12)]
-    # Four tables of ALARM_P each.
+    # Each has four tables with a false alarm rate of ALARM_P.
     assert consistent(sum(map(bool, alarms)), len(alarms), 4 * stability.ALARM_P), alarms
 
 
@@ -49,7 +49,7 @@ def test_drift_is_found_and_measured() -> None:
         halves, drift, _, _ = tables(campaign(replace(SMALL, drift=0.3), seed))
         assert (drift["warning"] == "drifts").all()
         assert drift["drift"].to_numpy() == pytest.approx(0.3, abs=0.12)
-        # Half of it lies between the middles of both halves; ratios within blocks do not know of it.
+        # Half of the drift lies between the middles of both halves; ratios within blocks do not contain it.
         times = halves[halves["kind"] == "time"]
         assert times["change"].mean() == pytest.approx(np.sqrt(1.3) - 1, abs=0.06)
         assert (halves.loc[halves["kind"] == "ratio", "warning"] == "").all()
@@ -98,8 +98,10 @@ def test_the_canary_is_compared_block_by_block() -> None:
 
 @pytest.mark.slow
 def test_p_values_do_not_grow_with_the_runs_of_a_block() -> None:
-    """Runs of one block share its scatter: as independent ones they found drift in one null campaign of five. The p
-    values together tell that from fewer campaigns than the number of the small ones does."""
+    """The runs of a block share its scatter: treated as independent, they showed drift in one null campaign of five.
+
+    Testing all p values together needs fewer campaigns for this than counting the small ones.
+    """
     world = replace(SMALL, blocks=0.1, scatter=0.01)
     p = np.array(
         [stability.drift(stability.block_means(campaign(world, seed)), 0.95)["drift_p"][0] for seed in range(40)]

@@ -14,7 +14,7 @@ from analysis.stopping import decided_cells
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> CampaignTable:
-    """One that is decided after five runs of each setting."""
+    """A campaign that is decided after five runs of each setting."""
     truth = Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=5, effects={"quic": -0.5})
     return with_settings(load(write(tmp_path / "c", truth)), auto=True, runs=31)
 

@@ -1,4 +1,4 @@
-"""Which clips a kit has, and what is refused before any is made."""
+"""The clips of a kit, and requests that are refused before any clip is made."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ NO_FILM_BUT_A_NAME = b"\0\0\0\x18ftyp"
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> CampaignTable:
-    """A campaign of which one film is missing: that of the second run of QUIC on the third site behind LTE, whose first
-    does not count."""
+    """A campaign in which one film is missing: of the second run of QUIC on the third site on LTE. Its first run does
+    not count."""
     folder = write(tmp_path_factory.mktemp("kit") / "c", TRUTH)
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     lost = (runs["site"] == "site-03") & (runs["network"] == "lte") & (runs["protocol"] == "quic")
@@ -36,7 +36,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> CampaignTable:
 
 
 def study(folder: Path, text: str) -> settings.StudySettings:
-    """The settings that `text` changes."""
+    """The settings after the changes in `text`."""
     (folder / "study.toml").write_text(text)
     return settings.load(folder / "study.toml")
 

@@ -1,4 +1,4 @@
-"""The server of a user study: it shows the kit and nothing else, and takes votes and nothing else."""
+"""The server of a user study serves only the kit, and accepts only votes."""
 
 import json
 import os
@@ -41,7 +41,7 @@ JSON = {"content-type": "application/json"}
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Path:
-    """A kit, and what is beside it."""
+    """A kit, and files next to it that must not be served."""
     kit = tmp_path / "user-study"
     (kit / "site" / "clips").mkdir(parents=True)
     (kit / "votes").mkdir()
@@ -59,7 +59,7 @@ def port(kit: Path) -> Iterator[int]:
 
 
 def ask(port: int, method: str, path: str, body: Any = None, headers: dict[str, str] = JSON) -> tuple[int, bytes]:
-    """The status and the content that the server answers with."""
+    """The status and the content of the server's answer."""
     connection = HTTPConnection(LOCAL, port, timeout=20)
     content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
     connection.request(method, path, content, headers)
@@ -87,12 +87,12 @@ def test_it_serves_the_kit_and_nothing_else(port: int) -> None:
 
 def test_a_vote_is_kept_once(port: int, kit: Path) -> None:
     assert ask(port, "POST", "/votes", VOTE) == (204, b"")
-    # Its answer was lost, so it comes again.
+    # The answer was lost, so the vote is sent again.
     assert ask(port, "POST", "/votes", VOTE | {"answer": "70"}) == (204, b"")
     assert ask(port, "POST", "/votes", VOTE | {"trial": 2})[0] == 204
     votes = read_votes(kit / "votes", KEY).table
     assert list(votes["answer"]) == ["40", "40"]
-    # Nor after another start of the server.
+    # A restarted server does not count repeated votes either.
     collector = Collector(kit)
     collector.add(VOTE)
     assert len((kit / "votes" / "votes.csv").read_text().splitlines()) == 3
@@ -135,7 +135,7 @@ def test_what_is_no_vote_leaves_nothing(
 def test_a_full_file_takes_no_more(port: int, kit: Path) -> None:
     assert ask(port, "POST", "/votes", VOTE)[0] == 204
     full_bytes = MOST_BYTES - MOST_VOTE_BYTES + 1
-    os.truncate(kit / "votes" / "votes.csv", full_bytes)  # with a hole, which takes no disk
+    os.truncate(kit / "votes" / "votes.csv", full_bytes)  # a sparse file, which takes no disk space
     assert ask(port, "POST", "/votes", VOTE | {"trial": 2})[0] == 507
     assert (kit / "votes" / "votes.csv").stat().st_size == full_bytes
 
@@ -143,7 +143,7 @@ def test_a_full_file_takes_no_more(port: int, kit: Path) -> None:
 def test_silent_clients_keep_nobody_out_for_good(kit: Path) -> None:
     with served(server := StudyServer((LOCAL, 0), Collector(kit), patience_s=0.3)):
         silent = [socket.create_connection((LOCAL, server.server_address[1])) for _ in range(MOST_CONNECTIONS)]
-        # The server closes them when they have said nothing for so long.
+        # The server closes silent connections after this time.
         assert {client.recv(1) for client in silent} == {b""}
         for client in silent:
             client.close()
@@ -156,13 +156,13 @@ def test_a_folder_that_is_no_kit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_client_that_sends_a_letter_now_and_then_is_hung_up(kit: Path) -> None:
-    """They are all in one line: after 100 lines the server would hang up by itself."""
+    """All letters are in one line: after 100 lines the server would hang up anyway."""
     with served(server := StudyServer((LOCAL, 0), Collector(kit), request_s=0.5)):
         with socket.create_connection((LOCAL, server.server_address[1]), timeout=20) as client:
             client.sendall(b"GET / HTTP/1.1\r\nX: ")
             client.settimeout(0.05)
             is_open = True
-            while is_open:  # the test's own limit ends it
+            while is_open:  # the test's own time limit ends this
                 with suppress(TimeoutError):
                     is_open = client.recv(1) != b""
                 with suppress(ConnectionError):
@@ -200,11 +200,11 @@ def test_many_votes_are_told_once(
 
 
 def test_one_address_leaves_room_for_others(kit: Path) -> None:
-    """At another address than the machine's own, where each client has its own."""
+    """The test uses another address than the machine's own, where each client has its own."""
     server = StudyServer(("0.0.0.0", 0), Collector(kit))
     with served(server):
         port = server.server_address[1]
-        # Connections that are not refused say nothing until the server has lost its patience, which is later.
+        # Accepted connections stay open until the server's patience ends, which is later.
         full = [socket.create_connection((LOCAL, port), timeout=PATIENCE_S / 2) for _ in range(MOST_CONNECTIONS)]
         assert sum(client.recv(1, socket.MSG_PEEK) == b"" for client in full[MOST_CONNECTIONS_OF_ONE:]) == (
             MOST_CONNECTIONS - MOST_CONNECTIONS_OF_ONE

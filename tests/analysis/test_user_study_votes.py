@@ -1,4 +1,4 @@
-"""Votes of a user study: what is one, who counts, and what they say."""
+"""Votes of a user study: what counts as a vote, whose votes count, and their results."""
 
 import itertools
 import math
@@ -60,7 +60,7 @@ VOTE = Vote(
     height=900,
     answered_at="2026-11-23T22:00:00.000Z",
 )
-# The answers of somebody who sees all differences.
+# The answers of a participant who sees all differences.
 GOOD = {
     "pair1": "right",
     "pair2": "right",
@@ -121,7 +121,7 @@ def test_a_torn_line_costs_no_other_vote(tmp_path: Path) -> None:
     append_vote(file, second)
     file.write_text(file.read_text()[:-30])
     append_vote(file, third)
-    # A participant's own file has one of them again, and another study's votes.
+    # A file downloaded by a participant, with one vote repeated, and one of another study.
     other = ",".join(map(str, vars(replace(first, study="7" * 12)).values())).replace("False", "false")
     again = line(COLUMNS) + file.read_text().splitlines()[1] + "\n" + other + "\n"
     (tmp_path / "own.csv").write_text(again)
@@ -173,19 +173,19 @@ def test_a_side_is_that_of_the_film_that_was_there(answer: str, swapped: bool, s
 
 
 def test_shares_and_their_intervals() -> None:
-    # 7 of 10 say that QUIC is faster, 1 that TCP+ is.
+    # 7 of 10 say that QUIC is faster, and 1 says that TCP+ is.
     answers = ["right"] * 7 + ["left"] + ["same"] * 2
     sessions = [session(person, {"pair1": answer, "pair2": "same"}) for person, answer in enumerate(answers)]
     pairs = results.pair_votes(results.counted(table(*sessions), KEY).votes, KEY)
     (row,) = results.shares(pairs[pairs["clip"] == "pair1"]).to_dict("records")
     assert (row["votes"], row["participants"], row["notice_share"], row["compared_share"]) == (10, 10, 0.8, 0.7)
-    # Wilson's interval of 8 of 10 (Brown, Cai and DasGupta 2001, formula 4).
+    # Wilson's interval for 8 of 10 (Brown, Cai and DasGupta 2001, formula 4).
     z = 1.959964
     centre, reach = (8 + z * z / 2) / (10 + z * z), z * math.sqrt(10 * 0.8 * 0.2 + z * z / 4) / (10 + z * z)
     assert (row["notice_low"], row["notice_high"]) == pytest.approx((centre - reach, centre + reach), abs=1e-6)
-    # The probability of 7 or more, or 1 or fewer, of 8 tosses of a fair coin.
+    # The probability of 7 or more, or 1 or fewer, heads in 8 tosses of a fair coin.
     assert row["preference_p"] == pytest.approx(2 * 9 / 256)
-    # Each said "same" of the other pair: 0.4 of the votes notice, as a mean over ten people of 0.5 and 0.
+    # Each answered "same" to the other pair: 0.4 of the votes notice, as a mean over ten people of 0.5 and 0.
     (both,) = results.shares(pairs).to_dict("records")
     assert both["notice_share"] == 0.4
     half = 2.262157 * math.sqrt((8 * 0.1**2 + 2 * 0.4**2) / 9 / 10)
@@ -202,7 +202,7 @@ def test_opinion_scores_are_over_people() -> None:
     assert (scores.at["tcp+", "score"], scores.at["quic", "score"]) == (30, 60)
     assert scores.at["tcp+", "low"] == pytest.approx(10)  # 30 - 4.303 * 10 / sqrt(3) is below the scale
     (test,) = results.variance(rated, ["network"]).to_dict("records")
-    # Between: 3 * (15^2 + 15^2) with 1 degree of freedom; within: 400 with 4.
+    # The sum of squares between is 3 * (15^2 + 15^2) with 1 degree of freedom; within it is 400 with 4.
     assert test["f"] == pytest.approx(13.5)
     assert 0.02 < test["p"] < 0.022
 

@@ -1,4 +1,4 @@
-"""Waterfalls: what differs between two loads, which run is a setting's median, and what a HAR's times mean."""
+"""Waterfalls: the differences between two loads, the median run of a setting, and the meaning of a HAR's times."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ from dataset.run_files import HAR
 
 
 def entry(url: str, protocol: str, second: float, **timings: float) -> dict[str, Any]:
-    """An entry of a HAR as Browsertime writes it (chrome-har), which the browser began so many seconds after 12:00."""
+    """An entry of a HAR as Browsertime writes it (chrome-har), for a request begun this many seconds after 12:00."""
     return {
         "pageref": "page_1",
         "startedDateTime": f"2026-11-23T12:00:{second:06.3f}Z",
@@ -42,7 +42,7 @@ def har(*entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_of(*requests: tuple[str, float, float]) -> Any:
-    """A load with requests: URL, and from when to when (ms)."""
+    """A load with requests: URL, begin and end (ms)."""
     entries = [entry(url, "h2", 1 + start / 1000, wait=end - start) for url, start, end in requests]
     return requests_of(har(*entries))
 
@@ -57,7 +57,7 @@ def differing(first: Any, second: Any, threshold_ms: float = 50) -> dict[str, tu
 
 
 def test_phases_follow_each_other_from_when_a_request_was_wanted_to_its_last_byte() -> None:
-    # As Chromium has it: what waited in the page's queue began later, and TLS is a part of connecting.
+    # In Chromium's HARs, a request that waited in the page's queue began later, and connecting includes TLS.
     times = {"_queued": 20, "blocked": 5, "dns": 10, "connect": 90, "ssl": 50, "send": 1, "wait": 60, "receive": 14}
     (tcp,) = requests_of(har(entry("https://a/", "h2", 1.1, **times)))
     assert tcp.start_ms == pytest.approx(80, abs=0.01)
@@ -65,7 +65,7 @@ def test_phases_follow_each_other_from_when_a_request_was_wanted_to_its_last_byt
     assert lengths == {"queue": 25, "dns": 10, "tcp": 40, "tls": 50, "wait": 61, "download": 14}
     assert [begin for begin, _ in [*tcp.spans.values()][1:]] == [end for _, end in [*tcp.spans.values()][:-1]]
     assert tcp.duration_ms == pytest.approx(200)
-    # QUIC's handshake is TLS's; the HAR has it as both.
+    # QUIC's handshake includes TLS's; the HAR counts it as both.
     (quic,) = requests_of(har(entry("https://a/", "h3", 1.1, connect=50, ssl=50, wait=60)))
     assert {phase: round(end - begin) for phase, (begin, end) in quic.spans.items()} == {"quic": 50, "wait": 60}
 
@@ -125,7 +125,7 @@ def runs_of(**columns: list[Any]) -> pd.DataFrame:
 
 
 def test_the_median_run_is_the_nearest_to_both_medians_or_to_that_of_the_metric() -> None:
-    # Run 2 has the median SI and an odd PLT, run 4 the median PLT and an odd SI, run 3 is near to both.
+    # Run 2 has the median SI and an unusual PLT, run 4 the median PLT and an unusual SI; run 3 is near both medians.
     runs = runs_of(si=[500, 600, 610, 900, 700], plt=[900, 2000, 1010, 1000, 950])
     assert median_run(runs, "s", "lte", "quic")[0]["run"] == 3
     assert "5 runs that count, the nearest to their median SI and PLT" in median_run(runs, "s", "lte", "quic")[1]
@@ -146,7 +146,7 @@ def test_of_runs_that_were_made_elsewhere_the_nearest_with_requests_here_is_show
     row, why = median_run(runs, "s", "lte", "quic", within=tmp_path)
     assert row["run"] == 5
     assert why == "of 5 runs that count, the nearest of the 2 whose requests are here to their median SI and PLT"
-    # Where nothing is, the run that lacks it is named.
+    # If no run has the files, the median run is returned all the same, so that the error names it.
     assert median_run(runs, "s", "lte", "quic", within=tmp_path / "none")[0]["run"] == 3
 
 
@@ -173,5 +173,5 @@ def test_a_run_without_its_har_is_refused_in_one_line_that_names_it(tmp_path: Pa
     (folder / "browsertime.har.gz").write_bytes(gzip.compress(json.dumps(har(entry("/", "h3", 1.1, wait=9))).encode()))
     load = read_load(tmp_path, row, "")
     assert (load.end_ms, len(load.requests)) == (500, 1)
-    # A frame of the film where 5 % of the load is less.
+    # The threshold is one frame of the film if 5 % of the load is less.
     assert default_threshold_ms([load]) == FRAME_MS

@@ -1,4 +1,4 @@
-"""Numbers of the web: the table has the difference that is there, its interval, and no row without a number."""
+"""Web metrics: the table has the true difference, its interval, and no row without a number."""
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,9 @@ SITES, RUNS = 4, 10
 
 
 def with_numbers(runs: int = RUNS) -> CampaignTable:
-    """A campaign in which QUIC's first byte comes 30 ms sooner, with half the shift and twice the connections.
+    """A campaign in which QUIC's first byte comes 30 ms earlier, with half the shift and twice the connections.
 
-    Nothing blocks behind either; nothing has a largest paint; the film has no part in it.
+    Nothing blocks over either protocol; nothing has a largest paint; the film is not used.
     """
     table = campaign(World(sites=SITES, runs=runs), seed=1)
     draw = np.random.default_rng(2)
@@ -34,7 +34,7 @@ def with_numbers(runs: int = RUNS) -> CampaignTable:
 
 
 def of_quic(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of QUIC against TCP+, by network and number."""
+    """The rows of QUIC compared with TCP+, by network and metric."""
     rows = table[table["compared"].eq("quic") & table["reference"].eq("tcp+")]
     return rows.set_index(["network", "metric"])
 
@@ -74,7 +74,7 @@ def test_a_number_that_one_protocol_lacks_is_not_compared() -> None:
 
 def test_only_blocks_that_have_the_number_over_both_protocols_are_in_the_means() -> None:
     table = with_numbers()
-    # A run without its pair, and far from all others.
+    # A run without its pair, far from all others.
     is_alone = table.runs["site"].eq("s00") & table.runs["run"].eq(1)
     first_bytes = table.runs["ttfb"].mask(is_alone & table.runs["protocol"].eq("quic"))
     first_bytes = first_bytes.mask(is_alone & table.runs["protocol"].eq("tcp+"), 1e6)

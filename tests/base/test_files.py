@@ -1,4 +1,4 @@
-"""Files and folders are written whole, locked on every file system, and never called safe when the disk did not take
+"""Files and folders are written whole, locked on every file system, and reported as safe only if the disk accepted
 them."""
 
 import ctypes
@@ -45,7 +45,7 @@ def test_a_locked_folder_is_refused_to_others_and_its_holder_is_known(tmp_path: 
         pass
 
 
-# Two file systems number their files alike; a file of the first is locked.
+# Two file systems that use the same file numbers; a file of the first is locked.
 ALIKE = """
 import os, sys
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_a_lock_is_not_taken_for_that_of_a_file_of_the_same_number_elsewhere(tmp
 
 @pytest.fixture
 def nfs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Locks as on NFS: only what is open for writing can be locked (flock(2), nfs4_proc_lock of the kernel)."""
+    """Locks as on NFS: only files that are open for writing can be locked (flock(2), nfs4_proc_lock of the kernel)."""
 
     def flock(descriptor: int, operation: int) -> None:
         if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
@@ -107,7 +107,7 @@ def test_a_site_that_the_disk_did_not_take_is_told(tmp_path: Path, monkeypatch: 
     before = {path: path.stat().st_ino for path in (tmp_path / "site").rglob("*")}
 
     class Disk:
-        """The C library of a machine whose disk has lost a write."""
+        """The C library on a machine whose disk has lost a write."""
 
         def syncfs(self, _: int) -> int:
             ctypes.set_errno(errno.EIO)
@@ -123,7 +123,7 @@ def test_a_site_that_the_disk_did_not_take_is_told(tmp_path: Path, monkeypatch: 
 def test_a_file_is_replaced_in_one_step_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, reader = tmp_path / "file", tmp_path / "reader"
     path.write_text("old")
-    # Another name of what a reader has opened.
+    # A second name of the file that a reader has opened.
     reader.hardlink_to(path)
     write_atomically(path, "new")
     assert (path.read_text(), reader.read_text()) == ("new", "old")
@@ -140,7 +140,7 @@ def test_a_file_is_replaced_in_one_step_or_stays(tmp_path: Path, monkeypatch: py
 def test_the_umask_holds_while_other_threads_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.umask(0o077)
     try:
-        # Whoever sets it, and be it to read it, sets it for all threads.
+        # Setting the umask, even only to read it, affects all threads.
         monkeypatch.setattr(os, "umask", lambda _: pytest.fail("the umask of all threads was set"))
         names = [tmp_path / str(number) for number in range(8)]
         threads = [threading.Thread(target=write_atomically, args=(name, "text")) for name in names]

@@ -1,4 +1,4 @@
-"""The jail: a program in it gets what it is given and nothing else, and it ends as if there were no jail."""
+"""The jail: a program in it has access only to what it was given, and ends as if there were no jail."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ from base.namespaces import namespaced
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timeout(60)]
 
-# Tries to write wherever it can look, and prints where it could.
+# Tries to write wherever it can look, and prints where it succeeded.
 WRITE_EVERYWHERE = """
 import os
 for folder, _, _ in os.walk("/"):
@@ -27,8 +27,8 @@ for folder, _, _ in os.walk("/"):
         except OSError:
             pass
 """
-# Puts a key into the user's keyring, for as long as its input is open, and prints the numbers of both; or reads what is
-# in a key that has these numbers, in the way of whoever has no keyring with it. (linux/keyctl.h)
+# Puts a key into the user's keyring, keeps it while its input is open, and prints the numbers of both. With such
+# numbers as arguments, it instead reads that key, in the way of a process without that keyring. (linux/keyctl.h)
 KEYS = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -61,7 +61,7 @@ else:
     outcome = keyctl(KEYCTL_READ, key, content, 6)
     print(content.raw if outcome == 6 else outcome)
 """
-# With all capabilities over namespaces of its own, tries to undo what the jail consists of.
+# With all capabilities over its own namespaces, tries to undo each part of the jail.
 UNDO = """
 set -u
 for path in / /usr "$1"; do mount -o remount,bind,rw "$path" && echo "$path is writable"; done
@@ -73,7 +73,7 @@ true
 
 
 def command_in(jail: Jail, *command: str | Path) -> list[str | Path]:
-    """The command line that runs `command` in `jail`, in namespaces as a replay has them."""
+    """The command line that runs `command` in `jail`, in namespaces like those of a replay."""
     return [*namespaced("mount", "net", "ipc"), *jailed(jail, command)]
 
 
@@ -83,7 +83,7 @@ def run(jail: Jail, *command: str | Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Jail:
-    """A folder to read, with a file, and one to write, both below one that other users may not enter."""
+    """A folder to read, with a file, and a folder to write, both below one that other users may not enter."""
     private = tmp_path / "private"
     for name in ("readable", "writable"):
         (private / name).mkdir(parents=True)
@@ -112,7 +112,7 @@ def test_it_writes_what_it_is_given_and_nothing_else(folders: Jail) -> None:
 
 
 def test_no_key_of_its_users_is_in_reach(tmp_path: Path) -> None:
-    """All processes of a user reach the user's keyrings, by their numbers also those in other namespaces."""
+    """All processes of a user can reach the user's keyrings; by number, they reach even those of other namespaces."""
     tmp_path.chmod(0o755)
     program = tmp_path / "keys.py"
     program.write_text(KEYS)
@@ -126,7 +126,7 @@ def test_no_key_of_its_users_is_in_reach(tmp_path: Path) -> None:
         inside = run(Jail((program,)), *as_user, *numbers.split())
         listed = run(Jail(), "cat", "/proc/keys", "/proc/key-users")
         holder.stdin.close()
-    assert outside.stdout == "b'secret'\n", outside.stderr  # or the jail would show nothing
+    assert outside.stdout == "b'secret'\n", outside.stderr  # otherwise the jail would prove nothing
     assert inside.stdout == f"-{errno.ENOSYS}\n", inside.stderr
     assert listed.stdout == ""
 
@@ -152,7 +152,7 @@ def test_it_sees_no_processes_but_its_own(folders: Jail) -> None:
 
 
 def test_a_user_namespace_can_be_made_in_it_and_does_not_lead_out(folders: Jail) -> None:
-    """Chromium's sandbox needs one; all capabilities in it must not undo the jail."""
+    """Chromium's sandbox needs such a namespace; all capabilities in it must not undo the jail."""
     undo = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", UNDO, "sh", folders.readable[0])
     done = run(folders, *undo)
     assert done.returncode == 0, done.stderr
@@ -185,9 +185,10 @@ def test_a_command_that_is_not_there_is_one_line() -> None:
 
 
 def test_sigterm_reaches_the_command_which_ends_in_order(tmp_path: Path) -> None:
-    """It is not process 1, for which a signal without a handler does nothing; what it leaves behind ends with it."""
+    """The command is not process 1, which ignores signals without a handler; processes that it leaves behind end with
+    it."""
     tmp_path.chmod(0o755)
-    # The shell of the namespaces hands the signal on: it is the jail's caller.
+    # The shell of the namespaces, which is the jail's caller, forwards the signal.
     script = "trap 'echo ended; exit 3' TERM; sleep 1000 & echo ready; wait"
     caller = 'trap "kill -TERM \\$jail" TERM; "$@" & jail=$!; wait $jail; wait $jail; echo $?'
     command = [*namespaced("mount"), "sh", "-c", caller, "sh", *jailed(Jail(), ["sh", "-c", script])]
@@ -195,7 +196,7 @@ def test_sigterm_reaches_the_command_which_ends_in_order(tmp_path: Path) -> None
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
         signal_first_inside(process.pid, signal.SIGTERM)
-        # To its end: nobody holds the pipe any more, the forgotten sleep included.
+        # Reading succeeds only when nobody has the pipe open any more, including the forgotten sleep.
         assert process.stdout.read() == "ended\n3\n"
 
 
@@ -252,7 +253,7 @@ def test_behind_sudo_its_user_is_the_one_who_called(
 def test_no_link_that_is_put_in_the_way_hands_over_what_is_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program that is in the jail already may put one in place of a folder that is just being handed over."""
+    """A program already in the jail may put a link in place of a folder that is just being handed over."""
     for folder in ("elsewhere", "writable/folder"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "file").touch()
@@ -275,7 +276,7 @@ def test_no_link_that_is_put_in_the_way_hands_over_what_is_elsewhere(
 
 
 def test_a_program_behind_links_below_a_closed_folder_runs(tmp_path: Path) -> None:
-    """As the cache's below root's home."""
+    """The test uses such a folder as the cache below root's home."""
     closed = tmp_path / "closed"
     (closed / "bin").mkdir(parents=True)
     (closed / "program").write_text("#!/bin/sh\necho ran $0\n")

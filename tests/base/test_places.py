@@ -1,4 +1,4 @@
-"""A program that is missing is one line, with the set-up that installs it."""
+"""A missing program is reported in one line, with the set-up that installs it."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""The demands on the kernel are tried before anything is measured, and each that is not met is named in one line."""
+"""The required permissions of the kernel are tried before anything is measured, and a missing one is named in one
+line."""
 
 import os
 import subprocess
@@ -11,7 +12,7 @@ from base.namespaces import AS_ORDINARY_USER, namespaced, unshare
 from base.places import PROJECT, tool
 from base.privileges import missing_namespaces, missing_sandbox, missing_tun, require_browsing, restrictions_of_users
 
-# Runs a program of Python's in fresh namespaces; and one that does there what replays do.
+# Two programs: one runs a Python program in fresh namespaces; the other does in them what replays do.
 OUTSIDE = """
 import subprocess, sys
 from base.namespaces import namespaced
@@ -27,7 +28,7 @@ ASK = "from base.privileges import require_namespaces; require_namespaces('measu
 ASK_TO_BROWSE = "from base.privileges import require_browsing; require_browsing('measuring')"
 
 
-# The last line of trials that a kernel refuses.
+# The last line of a trial that a kernel refuses.
 REFUSAL = "unshare: unshare failed: Operation not permitted"
 
 
@@ -54,7 +55,7 @@ def test_the_setting_that_withholds_namespaces_is_told_with_its_remedy(
 def test_a_device_that_is_missing_or_closed_is_told_with_its_remedy(tmp_path: Path) -> None:
     missing, closed = missing_tun(tmp_path / "tun"), missing_tun(tmp_path)
     assert missing and missing.startswith(f"{tmp_path}/tun, which is not there; ")
-    # Nobody may open a folder for writing, root neither.
+    # Nobody may open a folder for writing, not even root.
     assert closed and closed.startswith(f"{tmp_path}, which you may not open (Is a directory); ")
     for text in (missing, closed):
         assert f"sudo {PROJECT}/setup/grant tun" in text and "\n" not in text
@@ -80,7 +81,7 @@ def test_a_kernel_that_forbids_namespaces_is_found_out() -> None:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_user_namespaces
 def test_a_browser_whose_sandbox_would_not_work_is_found_out_before_anything_starts() -> None:
-    """With capabilities all else works where users may make no user namespaces; the browser does without any."""
+    """If users may make no user namespaces, only the browser fails: everything else has capabilities."""
     forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
     for question, fault in (
         (ASK, None),
@@ -104,7 +105,7 @@ def test_a_browser_whose_sandbox_works_is_let_pass() -> None:
     [("1", f"sudo {PROJECT}/setup/grant apparmor"), ("0", "its seccomp profile has to allow unshare and clone")],
 )
 def test_what_keeps_the_sandbox_from_working_is_told_with_its_remedy(restriction: str, remedy: str) -> None:
-    """To root, too, whom AppArmor keeps nothing from."""
+    """Root gets the same error, although AppArmor restricts root in nothing."""
     text = missing_sandbox(REFUSAL, {"kernel.apparmor_restrict_unprivileged_userns": restriction})
     assert remedy in text and "the browser's sandbox" in text
     assert "\n" not in text
@@ -122,7 +123,7 @@ def test_who_is_inside_keeps_the_user_and_may_set_up_networks_and_mounts(prefix:
 
 @pytest.mark.needs_namespaces
 def test_namespaces_within_ours_have_no_user_of_their_own() -> None:
-    """Nested users would have no say over the networks around them."""
+    """Nested users would have no rights over the networks around them."""
     program = "from base.namespaces import namespaced; print('--user' in namespaced())"
     command = [*namespaced("net"), sys.executable, "-c", program]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)

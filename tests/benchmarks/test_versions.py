@@ -1,4 +1,5 @@
-"""Comparing two versions (`benchmarks.versions`): made-up runs whose truth is known, and the order of campaigns."""
+"""The comparison of two versions (`benchmarks.versions`): simulated runs with known truth, and the order of
+campaigns."""
 
 import subprocess
 from collections import Counter
@@ -34,7 +35,7 @@ PLAN = Plan("a" * 40, "b" * 40, ("s", "t"), ("dsl", "lte"), ("tcp+", "quic"), se
 def made_up(
     ratio: float = 1.0, deviation: float = 0.02, deviation_after: float | None = None, blocks: int = 20, seed: int = 1
 ) -> pd.DataFrame:
-    """Runs of two versions, of which the second takes `ratio` times as long; of each setting another time."""
+    """Runs of two versions; the second takes `ratio` times as long; each setting has its own typical time."""
     random = np.random.default_rng(seed)
     deviations = {BEFORE: deviation, AFTER: deviation_after or deviation}
     rows = []
@@ -202,7 +203,7 @@ def test_a_checkout_is_gone_whatever_happens_and_one_left_by_a_killed_process_is
     (source := tmp_path / "source").mkdir()
     where, commit = resolve(str(repository(source)))
     place = tmp_path / "checkouts" / "before"
-    git(where, "worktree", "add", "--detach", str(place), commit)  # as a killed process leaves it
+    git(where, "worktree", "add", "--detach", str(place), commit)  # as left by a killed process
     (place / "module.py").write_text("VERSION = 2\n")
     with pytest.raises(RuntimeError), checkout(where, commit, place):
         assert (place / "module.py").read_text() == "VERSION = 1\n"

@@ -1,4 +1,4 @@
-"""Chromium knows every switch, feature and parameter that it is given: what it does not know it ignores."""
+"""Chromium knows every switch, feature and parameter that it is given, since it ignores unknown ones."""
 
 import mmap
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from tuning import protocols
 
 PROTOCOLS = protocols.load()
 PAGE = Page("https://a.example/", ("a.example",), ("a.example:443",), Window(800, 600, mobile=False), "an agent")
-# Switches whose values are lists of names; a name may have a value of its own after a slash.
+# Switches whose values are lists of names; after a slash, a name may have its own value.
 FEATURES = ("enable-features", "disable-features", "force-fieldtrials", "force-fieldtrial-params")
 
 
 def given(results: Path) -> Iterator[str]:
-    """Each switch that a browser is given, in loads over any protocol, in live loads, and when a site is recorded."""
+    """Each switch that a browser gets in loads over any protocol, in live loads, and in recordings."""
     chromium = Chromium()
     for protocol in PROTOCOLS.values():
         yield from chromium.browsertime_options(PAGE, protocol, protocol.connection_options, results)["chrome"]["args"]
@@ -44,6 +44,6 @@ def test_chromium_has_the_name_of_everything_that_it_is_given(tmp_path: Path) ->
     needed = {name for switch in given(tmp_path) for name in names(switch)} - {*FORMER_FEATURES}
     assert {"origin-to-force-quic-on", "UseDnsHttpsSvcb", "disable_tls_zero_rtt", "QUIC"} <= needed
     with BINARY.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as program:
-        # Names end with a zero byte. Where one is the end of another, a program has the longer one alone.
+        # Names end with a zero byte. If one is the end of another, a program contains only the longer one.
         unknown = {name for name in needed | {"no-such-switch"} if program.find(name.encode() + b"\0") < 0}
     assert unknown == {"no-such-switch"}

@@ -1,4 +1,4 @@
-"""The settings that Firefox is given, the loads that it refuses, and the part of each of its processes."""
+"""The settings that Firefox gets, the loads that it refuses, and the part that each of its processes plays."""
 
 from dataclasses import replace
 from pathlib import Path

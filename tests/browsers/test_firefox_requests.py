@@ -1,6 +1,8 @@
-"""Firefox's own log of its requests, in two true ones: of a page with a redirect, a WebSocket, a request that it takes
-back, one that its cache answers, and hosts, ports and files that are not there. (Their field `redirected` was added
-later, by hand.)"""
+"""Firefox's own log of its requests, from two real loads.
+
+The page has a redirect, a WebSocket, a cancelled request, one that the cache answers, and missing hosts, ports and
+files. (The logs' field `redirected` was added later, by hand.)
+"""
 
 import gzip
 from pathlib import Path

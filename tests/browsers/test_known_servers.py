@@ -1,4 +1,4 @@
-"""The servers that a fresh profile of Chromium knows. `measure.validate` checks that the browser uses the profile."""
+"""The servers that a fresh profile of Chromium knows. `measure.validate` checks that the browser uses them."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ import pytest
 from base.errors import EyelevelError
 from browsers.chromium.known_servers import FILE, write_known_servers
 
-# As Chromium 150 wrote it for a page of https://held.example.
+# The key that Chromium 150 wrote for a page of https://held.example.
 KEY_OF_HELD_EXAMPLE = "GAAAABQAAABodHRwczovL2hlbGQuZXhhbXBsZQ=="
 
 

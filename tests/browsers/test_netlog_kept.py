@@ -1,4 +1,4 @@
-"""The network log that a browser leaves is kept, whether it was put together or not, and no link in its place."""
+"""The network log that a browser leaves is kept, whether complete or not; a link in its place is not."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def test_a_finished_log_is_kept(folders: tuple[Path, Path]) -> None:
 
 
 def test_the_parts_of_an_unfinished_log_are_kept_in_order(folders: tuple[Path, Path]) -> None:
-    """A browser that was killed has not put them together; it has begun its files anew when all were full."""
+    """A killed browser has not joined them; it had begun to overwrite its files when all were full."""
     results, kept = folders
     (results / "netlog.json").touch()
     parts = results / "netlog.json.inprogress"

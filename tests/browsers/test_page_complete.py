@@ -1,4 +1,4 @@
-"""When a page has finished, and how Browsertime is made to ask for it and for what it knows then."""
+"""When a page has finished, and how Browsertime is made to query the page for this, and for its data at that time."""
 
 import json
 import subprocess
@@ -15,7 +15,8 @@ from browsers.browsertime.run import SCRIPTS
 BROWSERTIME = tool("browsertime").resolve()
 QUIET_MS = 3000
 
-# Prints the answer of the page's script, given the page's time, when its load event ended, and when its resources did.
+# Prints the answer of the page's script for these times of the page: now, the end of its load event, and the ends of
+# its resources.
 ASK = """
 const [check, address, now, load, ends, poll, quiet] = JSON.parse(process.argv[1]);
 globalThis.location = new URL(address);
@@ -26,7 +27,7 @@ globalThis.performance = {
 };
 console.log(JSON.stringify(new Function(check)(poll, quiet)));
 """
-# A driver whose page says what is in `answers`, one after another, and then that it has finished.
+# A driver whose page gives the answers in `answers`, one after another, and then says that it has finished.
 WAIT = """
 const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
 const [answers, limit, underWay] = [ANSWERS, LIMIT, UNDER_WAY];
@@ -59,7 +60,7 @@ try {
 console.log(JSON.stringify({ given, error, quiet }));
 process.exit();
 """
-# A page that evaluates what the driver is given, if it does at all.
+# A page that evaluates the driver's script, if it does so at all.
 COLLECT = """
 const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
 const { allScriptCategories, getScriptsForCategories } = await import("LIBRARY/support/browserScript.js");
@@ -88,14 +89,15 @@ process.exit();
 def said(
     now_ms: float, load_ms: float = 400, ends_ms: tuple[float, ...] = (), address: str = "https://a.example"
 ) -> Any:
-    """For how many ms the page says that it cannot have finished, has been quiet, and is not given up on yet."""
+    """Three answers of the page, in ms: how long it cannot have finished yet, how long it has been quiet, and how long
+    until it is given up."""
     question = [PAGE_COMPLETE.read_text(), address, now_ms, load_ms, ends_ms, POLL_MS, QUIET_MS]
     command: list[str | Path] = [tool("node"), "--eval", ASK, json.dumps(question)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> Any:
-    """The JSON that `script` prints last in Browsertime's Node with one of our changes; `values` replace its names."""
+    """The JSON that `script` prints last, in Browsertime's Node with one of our changes; `values` replace its names."""
     for name, value in {"LIBRARY": None, **values}.items():
         text = (BROWSERTIME.parents[1] / "lib").as_uri() if name == "LIBRARY" else json.dumps(value)
         script = script.replace(name, text)
@@ -130,7 +132,7 @@ def test_a_page_says_when_it_can_have_finished_at_the_earliest(
 
 
 def pauses_ms(waited: Any) -> list[float]:
-    """How long it was from each command to the next."""
+    """The times from each command to the next."""
     times_ms = [time_ms for time_ms, *_ in waited["given"]]
     return [later - earlier for earlier, later in pairwise(times_ms)]
 
@@ -139,12 +141,12 @@ def test_the_page_is_asked_when_it_can_have_finished_and_not_before(tmp_path: Pa
     waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[], ANSWERS=[[300, 200], [60, 440]], LIMIT=60_000)
     assert waited["error"] is None
     assert [command for _, *command in waited["given"]] == 3 * [["check", 200, 500]]
-    # Node's timers may be early by a millisecond.
+    # Node's timers may fire a millisecond early.
     assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), (300, 60), strict=True))
 
 
 def test_a_page_with_requests_under_way_has_not_finished(tmp_path: Path) -> None:
-    """It is asked again when it could have finished if the answer had come at once, or when it is given up on."""
+    """The page is queried again at the earliest time at which it could have finished, or when it is given up."""
     answers = [[0, 500, 2000], [0, 1000, 300], [0, 1300, 150]]
     waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[2, 1, 1], ANSWERS=answers, LIMIT=60_000)
     assert waited["error"] is None

@@ -15,7 +15,7 @@ from browsers.browsertime.run import SCRIPTS
 
 IDLE = SCRIPTS / "idle.mjs"
 
-# Waits for the others to be idle, and prints one line about the wait.
+# Waits until the other processes are idle, and prints one line about the wait.
 UNTIL_IDLE = f"""
 import {{ Threads, untilIdle }} from "{IDLE}";
 const [apart, limit, proc] = process.argv.slice(1);
@@ -31,7 +31,7 @@ def answer(script: str, *arguments: str | Path, around: tuple[str | Path, ...] =
 
 
 def beside(others: str, *arguments: str, readable: tuple[Path, ...] = ()) -> Any:
-    """The answer in a jail in which the shell's command `others` runs, too."""
+    """The answer in a jail in which the shell's command `others` also runs."""
     jail = Jail(readable=(SCRIPTS, tool("node"), *readable))
     script = f'{others} & exec "$@"'
     around = (*namespaced("mount"), *jailed(jail, ["sh", "-c", script, "sh"]))
@@ -70,7 +70,7 @@ def test_the_film_may_work(tmp_path: Path) -> None:
 
 
 def thread(proc: Path, number: int, account: str, state: str = "S") -> Path:
-    """The folder of a process with one thread, in the way of the kernel."""
+    """The folder of a process with one thread, in the kernel's format."""
     folder = proc / str(number) / "task" / str(number)
     folder.mkdir(parents=True)
     (proc / str(number) / "comm").write_text("chromium\n")

@@ -1,1 +1,1 @@
-"""Plain HTTP clients that run inside a replay and tell every byte that a server answered."""
+"""Plain HTTP clients that run inside a replay and report every byte of a server's answers."""

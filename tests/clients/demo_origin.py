@@ -1,11 +1,11 @@
-"""`demo_origin.py FOLDER PAGE SEED COMMAND…`: a small web that has one generated page, for as long as COMMAND runs.
+"""`demo_origin.py FOLDER PAGE SEED COMMAND…`: a small web with one generated page, which exists while COMMAND runs.
 
-To be run in fresh network and mount namespaces: its servers have addresses on `lo` there, and names in a `/etc/hosts`
-that only this process and its children see. PAGE is a demo site, generated from SEED.
+Run it in fresh network and mount namespaces: its servers have addresses on `lo` there, and names in a `/etc/hosts` that
+only this process and its children see. PAGE is a demo site, generated from SEED.
 
-It stands for the live web, so it has nothing of what replays serve with: NGINX sends plain files by its own module,
-without an application behind it, and the kernel's TCP is as it comes, without a protocol's settings. The exit status is
-that of COMMAND.
+It stands in for the live web, so it shares nothing with the servers of replays: NGINX sends plain files by its own
+module, without an application, and the kernel's TCP has its default settings, not a protocol's. The exit status is that
+of COMMAND.
 """
 
 import os
@@ -24,7 +24,7 @@ from servers.certificates import certify, machine_ca
 # Header fields of responses on which the page depends; NGINX makes the others.
 KEPT = ("content-encoding", "cache-control", "timing-allow-origin", "vary")
 KEPT_PREFIX = "access-control-"
-# The ending of a file whose URL has none.
+# The ending of a file whose URL has no ending.
 PAGE_ENDING = ".html"
 
 NGINX = """
@@ -110,7 +110,7 @@ def pairs(table: dict[str, str]) -> str:
 
 
 def make_network(recording: Recording, folder: Path) -> None:
-    """Give this namespace the page's addresses, and this process its names."""
+    """Add the page's addresses to this namespace, and its names to this process."""
     servers = {(urlsplit(exchange.url).hostname, exchange.recorded_ip) for exchange in recording.exchanges}
     lines = ["127.0.0.1 localhost", *(f"{address} {host}" for host, address in sorted(servers, key=str))]
     (folder / "hosts").write_text("\n".join(lines) + "\n")

@@ -1,7 +1,7 @@
-"""`fetch.py h2|h3 REQUESTS`: ask for everything in the JSON file REQUESTS, in order, and print the answers.
+"""`fetch.py h2|h3 REQUESTS`: send all requests in the JSON file REQUESTS, in order, and print the answers.
 
-A request is {method, url, headers, body_bytes}, the last two if it has any; an answer is {status, headers, sha256,
-length, ttfb_ms}, headers as sent and in order, time from the request to the headers.
+A request is {method, url, headers, body_bytes}; the last two are optional. An answer is {status, headers, sha256,
+length, ttfb_ms}: headers as sent and in order, and the time from the request to the headers.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from h2.events import DataReceived as H2Data
 from h2.events import ResponseReceived, StreamEnded, StreamReset
 
 TIMEOUT_S = 120.0
-# The size of HTTP/2 frames; all of a body must fit into the first window, of 65,535 bytes (RFC 9113, section 6.9.2).
+# The size of HTTP/2 frames. A request's body must fit into the first window of 65,535 bytes (RFC 9113, section 6.9.2).
 FRAME_BYTES = 16_384
 
 Request = dict[str, Any]
@@ -99,7 +99,7 @@ def fetch_h2(host: str, port: int, requests: list[Request]) -> list[Answer]:
 
 
 class HeadTolerantH3(H3Connection):
-    """aioquic holds the response to a HEAD to its Content-Length, which is that of a body it does not have."""
+    """Accepts a response to HEAD without a body. aioquic itself expects a body as long as its Content-Length says."""
 
     head = False
 
@@ -109,7 +109,7 @@ class HeadTolerantH3(H3Connection):
 
 
 class H3Client(QuicConnectionProtocol):
-    """One request after the other over one connection."""
+    """Sends one request after the other over one connection."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)

@@ -1,7 +1,8 @@
-"""`flood.py FOLDER COMMAND…`: a page that asks for more than fits into a recording, and how much memory COMMAND takes.
+"""`flood.py FOLDER COMMAND…`: a page that requests more than a recording may contain, and the resources that COMMAND
+uses.
 
-To be run in fresh network, mount and process namespaces. COMMAND records http://flood.example:8001/. Prints JSON: the
-command's `status`, and, in bytes, the most that the proxy's process (`proxy`) and the recording's files (`files`) had.
+Run it in fresh network, mount and process namespaces. COMMAND records http://flood.example:8001/. It prints JSON: the
+command's `status`, and the peak sizes in bytes of the proxy's process (`proxy`) and of the recording's files (`files`).
 """
 
 import json
@@ -39,7 +40,7 @@ def answer(connection: socket.socket) -> None:
         path = connection.recv(65536).decode("latin-1").split(" ")[1]
         if path == "/done":
             DONE.set()
-        if path == "/until-done":  # the page has not loaded before
+        if path == "/until-done":  # the page has not finished loading
             DONE.wait()
         length = BODY_BYTES if path.startswith("/body") else len(PAGE)
         kind = "application/octet-stream" if path.startswith("/body") else "text/html"
@@ -73,7 +74,7 @@ def main(folder: Path, command: list[str]) -> None:
     with subprocess.Popen(command, stdout=sys.stderr) as recorder:
         while recorder.poll() is None:
             for process in Path("/proc").glob("[0-9]*"):
-                with suppress(OSError):  # it has ended
+                with suppress(OSError):  # the process has ended
                     words = (process / "cmdline").read_bytes().split(b"\0")
                     if b"record.recorder.mitmdump" in words:
                         most["proxy"] = max(most["proxy"], resident_bytes(process))

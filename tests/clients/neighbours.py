@@ -1,11 +1,11 @@
-"""`neighbours.py FOLDER COMMAND…`: run COMMAND on a machine that has a web before it, and neighbours beside it.
+"""`neighbours.py FOLDER COMMAND…`: run COMMAND on a machine with a web in front of it, and neighbours beside it.
 
-To be run in fresh network, mount and process namespaces, which are the machine. The web is in another network behind a
-pair of devices. In it evil.example is the one public server: its page tries to reach all others. It has a page over
-plain HTTP, and one over TLS, with a certificate of this machine's authority, which tries more ways. FOLDER/arrivals has
-a line for each request to the others (its address and first line), each datagram (its sender and port), and each packet
-that leaves the machine for any address but the public server's, answered or not. FOLDER/requests has the requests to
-evil.example. The exit status is that of COMMAND.
+Run it in fresh network, mount and process namespaces, which are the machine. The web is in another network, connected
+by a pair of devices. Its only public server is evil.example, whose page tries to reach all other servers. It has a page
+over plain HTTP, and one over TLS, with a certificate of this machine's authority, which tries more ways.
+FOLDER/arrivals has a line for each request to the others (its address and first line), for each datagram (its sender
+and port), and for each packet that leaves the machine for any address except the public server's, answered or not.
+FOLDER/requests has the requests to evil.example. The exit status is that of COMMAND.
 """
 
 import json
@@ -38,10 +38,10 @@ HOSTS = {
     "lan.example": LAN,
     "rebound.example": EVIL,
 }
-# Whoever owns this name lets it stand for a neighbour as soon as it has been asked for once.
+# After its first lookup, the attacker makes this name point to a neighbour.
 REBOUND = "rebound.example"
 
-# Each leads to a neighbour, or to a server of the machine itself.
+# Each URL leads to a neighbour, or to a server of the machine itself.
 ATTEMPTS = (
     f"http://127.0.0.1:{PORT}/",
     f"http://127.8.9.10:{PORT}/",
@@ -68,7 +68,7 @@ Promise.allSettled(attempts).then(() => fetch("/done"));
 """
 
 
-# The same over TLS, which the page over TLS may ask for, and addresses that are nobody's.
+# The same over TLS, which the page over TLS may request, and addresses that belong to nobody.
 SECURE_ATTEMPTS = (
     *(url.replace("http://", "https://") for url in ATTEMPTS),
     "https://evil.example/redirect-to-lan",
@@ -78,9 +78,9 @@ SECURE_ATTEMPTS = (
     f"https://[::ffff:{LAN}]/",
     f"https://{REBOUND}:{PORT}/",
 )
-# Chromium makes a page wait long for its further ones, of WebSockets and WebTransport.
+# Chromium delays a page's further connections of WebSockets and WebTransport for long, so there are few.
 FEW_ATTEMPTS = (f"https://{LAN}/", f"https://127.0.0.1:{PORT}/", f"https://[{UNIQUE_LOCAL}]/", "https://lan.example/")
-# The hosts that WebRTC is to ask, over UDP, TCP and TLS; and at which it is to find its peer.
+# The hosts that WebRTC is told to contact, over UDP, TCP and TLS, and at which its peer is claimed to be.
 ICE_HOSTS = (LAN, METADATA, f"[{UNIQUE_LOCAL}]", "127.0.0.1", "[::1]", MACHINE)
 ICE_SERVERS = [
     {"urls": f"{scheme}:{host}:{PORT}{transport}", "username": "x", "credential": "x"}
@@ -92,7 +92,7 @@ CANDIDATES = [
     for host in ICE_HOSTS
     for kind, more in (("udp", ""), ("tcp", " tcptype passive"))
 ]
-# It says what became of each attempt in the body of its last request.
+# The body of the page's last request reports the outcome of each attempt.
 SECURE_PAGE = Template("""<!doctype html><title>Evil</title><h1>Evil</h1>
 <link rel=preconnect href=https://$lan/><link rel=dns-prefetch href=//lan.example/>
 <script type=speculationrules>{"prefetch": [{"urls": ["https://$lan/prefetched"], "eagerness": "immediate"}]}</script>
@@ -143,7 +143,7 @@ const rtc = async () => {
     ice=json.dumps(ICE_SERVERS),
     candidates=json.dumps(CANDIDATES),
 )
-# Where else it says to be, over QUIC.
+# The alternative addresses over QUIC that the server announces.
 ALTERNATIVE = f'h3="{LAN}:443", h3="127.0.0.1:{PORT}"'
 
 
@@ -163,7 +163,7 @@ def answer_of(address: str, path: str, *, secure: bool = False) -> bytes:
 
 
 def serve(folder: Path, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-    """Answer on `port` of `host` in threads, for as long as this process lives."""
+    """Answer on `port` of `host`, in threads, until this process ends."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     server = socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
 
@@ -183,7 +183,7 @@ def serve(folder: Path, host: str, port: int, tls: ssl.SSLContext | None = None)
                         write_hosts(folder, {**HOSTS, REBOUND: LAN})
                 path = request.split(" ")[1] if " " in request else "/"
                 stream.sendall(answer_of(address, path, secure=tls is not None))
-        except OSError:  # a browser may begin a connection, and leave it
+        except OSError:  # a browser may open a connection and abandon it
             pass
 
     def accept() -> None:
@@ -194,7 +194,7 @@ def serve(folder: Path, host: str, port: int, tls: ssl.SSLContext | None = None)
 
 
 def read_request(stream: socket.socket) -> str:
-    """A request with its body, or what else came first."""
+    """A request with its body, or whatever else was sent first."""
     request = stream.recv(65536)
     head, _, body = request.partition(b"\r\n\r\n")
     _, _, length = head.lower().partition(b"content-length: ")
@@ -211,7 +211,7 @@ def note(file: Path, line: str) -> None:
 
 
 def note_datagrams(folder: Path, port: int) -> None:
-    """Note what comes to `port` of this machine over UDP, for as long as this process lives."""
+    """Log the datagrams that arrive at `port` of this machine over UDP, until this process ends."""
     receiver = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     receiver.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     receiver.bind(("::", port))
@@ -225,15 +225,18 @@ def note_datagrams(folder: Path, port: int) -> None:
 
 
 def note_packets(folder: Path, packets: socket.socket) -> None:
-    """Note the packets for others than EVIL, until standard input ends. The kernel's own packets that find neighbours
-    and join groups (ICMPv6, IGMP) say nothing about a page's."""
+    """Log the packets to other addresses than EVIL, until standard input ends.
+
+    The kernel's own packets for neighbour discovery and group membership (ICMPv6, IGMP) are not a page's, and are
+    ignored.
+    """
     packets.setblocking(False)
     while True:
         readable, _, _ = select.select([packets, sys.stdin], [], [])
         if packets not in readable:
             return
         packet, (_, kind, direction, *_) = packets.recvfrom(65536)
-        if direction == socket.PACKET_OUTGOING:  # our own answers
+        if direction == socket.PACKET_OUTGOING:  # a packet of this process
             continue
         if kind == 0x0800 and packet[9] != socket.IPPROTO_IGMP and (to := str(ip_address(packet[16:20]))) != EVIL:
             note(folder / "arrivals", f"{to} a packet of protocol {packet[9]}")
@@ -248,8 +251,10 @@ def set_up(device: str, addresses: tuple[str, ...], *more: str) -> None:
 
 
 def write_hosts(folder: Path, hosts: dict[str, str]) -> None:
-    """Let `hosts` be what names stand for from now on. The file stays the same, since it is mounted, and is never
-    empty, since others read it meanwhile."""
+    """Make names resolve to `hosts` from now on.
+
+    The file is rewritten in place, since it is mounted, and is never empty, since others read it meanwhile.
+    """
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in hosts.items())]
     (folder / "hosts").touch()
     with (folder / "hosts").open("r+") as file:
@@ -258,7 +263,7 @@ def write_hosts(folder: Path, hosts: dict[str, str]) -> None:
 
 
 def be_the_web(folder: Path) -> None:
-    """Run the servers of the web's network, until standard input ends."""
+    """Run the servers of the web's network until standard input ends."""
     print("there", flush=True)
     sys.stdin.readline()
     set_up("there", WEB_ADDRESSES)
@@ -284,7 +289,7 @@ def main(folder: Path, command: list[str]) -> int:
         process.stdout.readline()
         pair = f"link add name here type veth peer name there netns {process.pid}"
         subprocess.run([tool("ip"), *pair.split()], check=True)
-        # Whatever the machine has no route to leaves it towards the web, too.
+        # Packets to addresses without a route also leave the machine towards the web.
         set_up("here", MACHINE_ADDRESSES, f"route add default via {EVIL}", "route add ::/0 dev here")
         print(file=process.stdin, flush=True)
         process.stdout.readline()

@@ -1,9 +1,9 @@
-"""`origin.py FOLDER COMMAND…`: a small web in a network of its own, for as long as COMMAND runs in it.
+"""`origin.py FOLDER COMMAND…`: a small web in a separate network, which exists while COMMAND runs in it.
 
-To be run in fresh network and mount namespaces: its servers have addresses on `lo` there, and names in a
-`/etc/hosts` that only this process and its children see. When COMMAND has ended, every exchange of each site in
-`FOLDER/sites` is requested once more, directly and over HTTP/1.1; the answers go to `FOLDER/answers.json`. The
-exit status is that of COMMAND.
+Run it in fresh network and mount namespaces: its servers have addresses on `lo` there, and names in a `/etc/hosts` that
+only this process and its children see. When COMMAND has ended, every exchange of each site in `FOLDER/sites` is
+requested once more, directly and over HTTP/1.1; the answers go to `FOLDER/answers.json`. The exit status is that of
+COMMAND.
 """
 
 import base64
@@ -37,7 +37,7 @@ HOSTS = {
     "static.origin.example": STATIC,
     "api.other.example": API,
     "socket.other.example": SOCKET,
-    "nowhere.example": NOWHERE,  # nothing listens there
+    "nowhere.example": NOWHERE,  # no server listens there
 }
 SECRETS = ("s3cret-cookie-of-the-server", "s3cret-authorisation", "s3cret-cookie-of-the-page")
 
@@ -151,12 +151,12 @@ http {{
 }}
 """
 
-# Header fields of the page's requests on which the answers depend.
+# Header fields of the page's requests that determine the answers.
 EXTRA = {"/clip.bin": {"Range": "bytes=1000-2999"}}
 
 
 def make_files(folder: Path) -> None:
-    """The bodies, the same for every run."""
+    """Write the bodies, which are the same in every run."""
     noise = random.Random(4)
     www, static, api = (folder / name for name in ("www", "static", "api"))
     for server in (www, static, api):
@@ -181,7 +181,7 @@ def make_network(folder: Path) -> None:
 
 
 def accept_websockets(chain: Path, key: Path) -> None:
-    """A server that accepts every WebSocket, and breaks off all other responses half-way."""
+    """A server that accepts every WebSocket, and breaks off all other responses halfway."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain, key)
     listening = socket.create_server((SOCKET, 443))
@@ -207,7 +207,7 @@ def accept_websockets(chain: Path, key: Path) -> None:
 
 
 def ask(method: str, url: str, user_agent: str) -> dict[str, Any]:
-    """The answer of a server to one request when nothing is in between."""
+    """The answer of a server to one request sent directly."""
     parts = urlsplit(url)
     context = ssl.create_default_context(cafile=machine_ca_certificate())
     connection = http.client.HTTPSConnection(parts.netloc, context=context)

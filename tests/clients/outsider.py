@@ -1,7 +1,7 @@
-"""`outsider.py FOLDER`: what is there of a recording while it runs, and what of it others on the machine can reach.
+"""`outsider.py FOLDER`: which parts of a running recording exist, and which of them others on the machine can reach.
 
-To be run in fresh network and process namespaces, which are the machine. Its one server never answers, so the recorder,
-which writes into FOLDER, waits with all of its programs. Prints JSON of the form of `Findings`.
+Run it in fresh network and process namespaces, which are the machine. Its only server never answers, so the recorder,
+which writes into FOLDER, waits with all its programs running. It prints JSON of the form of `Findings`.
 """
 
 import json
@@ -19,16 +19,19 @@ from typing import Any
 from base.places import tool
 
 OTHER_USER = 12345
-LISTENING = "0A"  # in /proc/net/tcp
+LISTENING = "0A"  # the state in /proc/net/tcp
 PROGRAMS = ("mitmdump", "chromedriver", "chromium", "Xvfb")
 
 
 @dataclass
 class Findings:
-    """By the name of a program: what /proc/PID/status says of each of its processes, with `network` and `users`, which
-    are the same in processes that share these namespaces, and `command`. The machine's network. The ports and abstract
-    sockets that listen there and in the recording's networks; those of the latter that can be connected to from there,
-    and all that another user on the machine can connect to."""
+    """The processes and listeners that were found.
+
+    For each program: for each of its processes the fields of /proc/PID/status, `network` and `users` (identical for
+    processes that share these namespaces), and `command`. The machine's network. The ports and abstract sockets that
+    listen in it and in the recording's networks; which of the latter accept connections from within, and which of all
+    accept connections from another user on the machine.
+    """
 
     programs: dict[str, list[dict[str, str]]]
     machine: str
@@ -46,12 +49,12 @@ def status_of(folder: Path) -> dict[str, str]:
 
 
 def processes() -> dict[str, list[dict[str, str]]]:
-    """The recording's processes, by program; those that only start another are not counted."""
+    """The recording's processes, by program; processes that only start others are not counted."""
     all_of: dict[str, list[dict[str, str]]] = {name: [] for name in PROGRAMS}
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             status = status_of(folder)
-            # The jailer has the command in its own command line, behind "--".
+            # The command line of the jailer contains the command after "--".
             starts = "jailer" in status["command"] or status["command"].startswith(("sh ", "/bin/sh "))
             program = next((p for p in PROGRAMS if p in status["command"].split(" --script")[0]), None)
             if program and not starts:
@@ -74,7 +77,7 @@ def listening_in(process: str) -> set[str]:
 
 
 def reached(names: list[str]) -> list[str]:
-    """Which of these ports and abstract sockets this process can connect to."""
+    """The ports and abstract sockets among `names` to which this process can connect."""
     connected = []
     for name in names:
         targets: list[tuple[socket.AddressFamily, Any]] = [(socket.AF_UNIX, f"\0{name[1:]}")]
@@ -88,7 +91,7 @@ def reached(names: list[str]) -> list[str]:
 
 
 def reached_inside(names: list[str], process: str) -> list[str]:
-    """Which of these the network of a process lets others in it connect to."""
+    """The `names` to which processes in the same network as `process` can connect."""
     command: list[str | Path] = [tool("nsenter"), f"--net=/proc/{process}/ns/net"]
     command += [sys.executable, __file__, "--reach", json.dumps(names)]
     answer: list[str] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
@@ -96,10 +99,10 @@ def reached_inside(names: list[str], process: str) -> list[str]:
 
 
 def reached_by_another(names: list[str]) -> list[str]:
-    """Which of these another user in this network can connect to."""
+    """The `names` to which another user in this network can connect."""
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
-        with suppress(OSError):  # where there is no other: what we cannot reach ourselves, nobody can
+        with suppress(OSError):  # without another user: nobody can reach what we cannot
             os.setgroups([])
             os.setresgid(OTHER_USER, OTHER_USER, OTHER_USER)
             os.setresuid(OTHER_USER, OTHER_USER, OTHER_USER)
@@ -114,7 +117,7 @@ def reached_by_another(names: list[str]) -> list[str]:
 
 def findings() -> Findings:
     result = Findings(processes(), str(Path("/proc/self/ns/net").readlink()))
-    # One process of each network that there is, ours among them.
+    # One process of each network, ours included.
     networks = {status["network"]: status["Pid"] for group in result.programs.values() for status in group}
     for network, process in {**networks, result.machine: "self"}.items():
         names = sorted(listening_in(process))

@@ -1,4 +1,4 @@
-"""The far end of the transfers in test_shells.py; run as a script inside the shells, it is the client."""
+"""The peer of the transfers in test_shells.py; run as a script inside the shells, it is the client."""
 
 import socket
 import sys
@@ -9,19 +9,19 @@ PORT = 4000
 SERVER = ("198.18.0.1", PORT)
 SERVER_V6 = ("fd00:198:18::1", PORT)
 
-# How long each bulk transfer lasts, and how much of its beginning is not measured.
+# How long each bulk transfer lasts, and how much of its beginning is left out.
 TRANSFER_S = 2.8
 WARM_UP_S = 0.8
 
 DATAGRAMS = 20_000
-# Follows them, and is sent again after so long without an answer: it may be lost.
+# A mark after the datagrams, which may be lost and is sent again after this time without an answer.
 END, AGAIN_S = b"end", 0.1
 BUFFER_BYTES = 64 << 20
 SO_RCVBUFFORCE = 33
 
 
 def transfer_rate(received: socket.socket) -> float:
-    """Bit/s received on a connection after its first moments, until its end."""
+    """The rate in bit/s received on a connection, from after the warm-up to its end."""
     begin = time.monotonic()
     counted_from = last = begin
     count = 0
@@ -35,7 +35,7 @@ def transfer_rate(received: socket.socket) -> float:
 
 
 def send_for(connection: socket.socket) -> None:
-    """Send as much as goes until the time is over."""
+    """Send as much as possible until the time is over."""
     end = time.monotonic() + TRANSFER_S
     while time.monotonic() < end:
         connection.send(bytes(16384))
@@ -43,10 +43,10 @@ def send_for(connection: socket.socket) -> None:
 
 
 def hold_everything(receiver: socket.socket) -> None:
-    """Let the socket hold every datagram of the test, so that only the emulated network drops."""
+    """Make the socket's buffer hold every datagram of the test, so that only the emulated network drops any."""
     try:
         receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
-    except PermissionError:  # as much as net.core.rmem_max lets
+    except PermissionError:  # as much as net.core.rmem_max allows
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
 
 
@@ -60,12 +60,12 @@ def tcp_client(server: tuple[str, int]) -> None:
         print(transfer_rate(download))
     with socket.create_connection(server) as upload:
         send_for(upload)
-        # The server closes once it has everything; to leave earlier would end the network under it.
+        # The server closes the connection once it has everything; leaving earlier would end the network before that.
         upload.recv(1)
 
 
 def udp_client(server: tuple[str, int]) -> None:
-    """Send numbered datagrams and print the numbers of those that came back."""
+    """Send numbered datagrams and print the numbers of those that return."""
     with socket.socket(family_of(server), socket.SOCK_DGRAM) as client:
         hold_everything(client)
         client.connect(server)
@@ -75,7 +75,7 @@ def udp_client(server: tuple[str, int]) -> None:
         while True:
             client.send(END)
             with suppress(TimeoutError):
-                # No datagram overtakes another: behind the answer to the end none comes.
+                # No datagram overtakes another: nothing comes after the answer to the end mark.
                 while (data := client.recv(100)) != END:
                     print(data.decode())
                 return

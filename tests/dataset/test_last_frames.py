@@ -1,4 +1,4 @@
-"""Pictures of last frames may be a stranger's: no program is started for them, and they take little memory."""
+"""Pictures of last frames may come from strangers: no program is started for them, and they use little memory."""
 
 import os
 import tracemalloc
@@ -34,7 +34,7 @@ def test_no_program_is_started_for_a_picture(tmp_path: Path, monkeypatch: pytest
 
 
 def large(folder: Path) -> None:
-    """20,000 by 20,000 pixels, which would take 1.2 GB."""
+    """A picture of 20,000 by 20,000 pixels, which would take 1.2 GB."""
     Image.new("1", (20_000, 20_000)).save(folder / LAST)
 
 

@@ -1,4 +1,4 @@
-"""Files of a campaign are untrusted: size limits, regular files only, no links."""
+"""Files of a campaign are untrusted: sizes are limited, only regular files are read, and no links are followed."""
 
 import gzip
 import os
@@ -30,7 +30,7 @@ def test_a_pipe_a_device_and_a_link_are_refused(tmp_path: Path) -> None:
 
 def test_files_beyond_the_size_limit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").touch()
-    os.truncate(tmp_path / "runs.csv", MOST_BYTES[".csv"] + 1)  # a hole, which takes no disk
+    os.truncate(tmp_path / "runs.csv", MOST_BYTES[".csv"] + 1)  # a sparse file, which takes no disk space
     with pytest.raises(EyelevelError, match=r"runs\.csv cannot be read: it is longer than 160 MiB"):
         read_text(tmp_path / "runs.csv")
     (tmp_path / "har.gz").write_bytes(gzip.compress(bytes(MOST_BYTES[".gz"] + 1), compresslevel=1))

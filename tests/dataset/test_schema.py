@@ -1,4 +1,4 @@
-"""The schema of the table of runs describes the columns that are written, and the documents are made from it."""
+"""The schema of the table of runs describes the columns that are written; the documents are generated from it."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, columns
 from measure.instruments.contract import instrument_columns
 from measure.instruments.processor import INSTRUMENT as PROCESSOR
 
-# The entries that docs/metrics.md has for each metric, besides its definition.
+# The entries for each metric in docs/metrics.md, besides its definition.
 SAID_OF_METRICS = ["Follows", "Read from", "Empty", "Disturbed by"]
 PARQUET = {"string": "string", "boolean": "bool", "integer": "int64", "number": "double"}
 

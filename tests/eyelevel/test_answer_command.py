@@ -1,4 +1,4 @@
-"""`eyelevel answer` before and after its loads: what it takes, what it refuses at once, and how long it may take."""
+"""`eyelevel answer` before and after its loads: the options, what is refused at once, and the time limit."""
 
 import re
 from collections import Counter
@@ -57,7 +57,7 @@ NOTHING_GIVEN = {"server_rtts": None, "think_time": None}
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder of results with a campaign of an answer in it, of other hypotheses if told so."""
+    """A function that makes a folder of results with a campaign of an answer, optionally with other hypotheses."""
 
     def made(hypotheses: Path = QUESTION, over: tuple[str, ...] = OVER, sites: int = 1, **settings: Any) -> Path:
         folder = write(tmp_path / "results" / f"{PREFIX}{SITE}", Truth(sites, ("dsl",), over, 6), hypotheses)
@@ -71,7 +71,7 @@ def begun(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A page of which some is known of how its servers were."""
+    """A page with some data about its recorded servers."""
     return write_site(generate("demo-light"), tmp_path_factory.mktemp("sites") / "demo-light")
 
 
@@ -109,7 +109,7 @@ def test_what_can_be_no_site_is_refused_at_once(tmp_path: Path, name: str) -> No
         campaign_of(tmp_path, None, name)
 
 
-# Campaigns that are there
+# Existing campaigns
 
 
 def test_a_campaign_with_another_question_is_refused_before_it_is_measured(begun: Callable[..., Path]) -> None:
@@ -222,7 +222,7 @@ def test_what_was_measured_before_takes_no_more_time(begun: Callable[..., Path],
     table["valid"] = table["valid"].astype(str).str.lower()
     table.assign(site="demo-light").to_csv(folder / RUNS, index=False)
     assert expected(campaign(folder, site, runs=6)) == 0
-    # The table gives 11.5 s for each of the runs that are there.
+    # Each existing run took 11.5 s, according to the table.
     assert expected(campaign(folder, site, runs=8)) == pytest.approx(2 * 2 * 11.5)
 
 
@@ -267,8 +267,10 @@ def test_what_the_answer_leaves_out_of_the_recorded_servers_is_told_with_the_com
 
 @pytest.fixture
 def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Calls the command on a closed site, where a run is a row of a table, which is made at once: returns what it
-    prints."""
+    """A function that calls the command on a closed site and returns its output.
+
+    A run is only a row of a table, made at once.
+    """
     one = write_site(site.recording(), tmp_path / "sites" / "demo-light")
     Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), (), {}).write(one)
 
@@ -280,7 +282,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
         with opened(one.folder, one.document(), one.hypotheses) as results:
             budget = None if options.budget_s is None else Budget.of(options.budget_s)
             while True:
-                # After each block the campaign is resumed anew.
+                # The campaign is resumed after each block.
                 work = PlannedRuns(one, results, budget)
                 block = next(takewhile(work.may_begin, work.open_blocks(enough)), None)
                 if not block:
@@ -293,7 +295,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
                     results.keep(replace(row, **place, run=run.number, block=block.number, folder=folder))
             console.print(f"{work.runs_beyond_budget()} runs are beyond the budget")
 
-    draw_nothing(monkeypatch)  # what is looked at is words
+    draw_nothing(monkeypatch)  # only words are checked
     monkeypatch.setattr(answering, "require_browsing", lambda _: None)
     monkeypatch.setattr(answering, "carry_out", measure_rows)
 
@@ -307,7 +309,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
 
 
 def runs_made(results: Path) -> Counter[str]:
-    """How many runs that count there are behind each network."""
+    """How many valid runs there are on each network."""
     return Counter(row.network for row in read_rows(results / f"{PREFIX}demo-light") if row.valid)
 
 
@@ -324,7 +326,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     assert runs_made(tmp_path / "results") == {"dsl": 12, "lte": 12}
     assert "For demo-light, HTTP/3 in place of HTTP/2 would show the page 300 ms (" in again
     page = (tmp_path / "results" / f"{PREFIX}demo-light" / "answer" / "index.html").read_text()
-    # Two questions, which were declared one after the other.
+    # Two questions, declared one after the other.
     assert "is wrong is at most 10 %" in page
     assert "LTE came to the campaign later" in page
     assert "was begun with 6 runs of each, and cannot have 5" in command("--runs", "5", status=1)

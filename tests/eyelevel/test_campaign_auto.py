@@ -1,4 +1,4 @@
-"""RUNS=auto: a site gets no more runs when the rule that was fixed beforehand has decided, and no sooner."""
+"""RUNS=auto: a site gets no more runs as soon as, and not before, the predeclared rule has decided."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Times = Callable[[int], float]
 
 
 def campaign(folder: Path, runs: int, tcp: Times, quic: Times, hypotheses: str = "") -> Path:
-    """A campaign with so many runs of two protocols, whose Speed Indexes are functions of the run's number."""
+    """A campaign with this many runs of two protocols, whose Speed Indexes are functions of the run's number."""
     names: dict[str, Any] = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"tcp": {}, "quic": {}}}
     document = CampaignDocument(structured({"seed": 1, "runs": 31, "repeats": 2, **names}, CampaignSettings, ""))
     with opened(folder, document, hypotheses) as results:
@@ -47,7 +47,7 @@ def campaign(folder: Path, runs: int, tcp: Times, quic: Times, hypotheses: str =
     [
         (5, lambda n: 1000 + n, lambda n: 700 + n, True),
         (4, lambda n: 1000 + n, lambda n: 700 + n, False),
-        # Within blocks the same as a difference of 3 %, whatever the blocks have in common.
+        # Within blocks this equals a difference of 3 %, whatever the blocks have in common.
         (5, lambda n: 1000 * (1 + n % 2), lambda n: 1030 * (1 + n % 2) + n, True),
         (5, lambda n: 1000 + 300 * (n % 2), lambda n: 1330 - 300 * (n % 2), False),
         (31, lambda n: 1000 + 300 * (n % 2), lambda n: 1330 - 300 * (n % 2), True),
@@ -87,7 +87,7 @@ def test_enough_is_what_the_campaign_declared(tmp_path: Path) -> None:
 
 
 def eyelevel_campaign(results: Path, *options: str | Path) -> str:
-    """The message with which `eyelevel campaign` refuses, without root."""
+    """The message with which `eyelevel campaign` refuses; needs no root."""
     done = CliRunner().invoke(
         main, ["--sites", "demo-light", "--campaign", "c", "--results", str(results), *map(str, options)]
     )

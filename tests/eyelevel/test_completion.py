@@ -20,7 +20,7 @@ LISTS = ("tcp,tcp+", "tcp,tcp+bbr")
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """That of a shell which finds `eyelevel`, and a campaign lte-quic in the folder `results`."""
+    """The environment of a shell that finds `eyelevel`; the folder `results` contains a campaign lte-quic."""
     program = tmp_path / "bin" / "eyelevel"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from eyelevel.program import main; main()" "$@"\n')
@@ -61,7 +61,7 @@ def test_fish_completes_names(environment: dict[str, str]) -> None:
 
 @pytest.mark.needs_zsh
 def test_zsh_completes_names(environment: dict[str, str]) -> None:
-    """It completes at a terminal only: what it has made of the line is printed by a key of our own."""
+    """zsh completes only on a terminal: a key that we bind prints the completed line."""
     (Path(environment["HOME"]) / ".zshrc").write_text(
         'autoload -U compinit; compinit -u -D; eval "$(eyelevel completion zsh)"; PS1=READY; show() { print -r -- '
         '"LINE=$BUFFER="; exit }; zle -N show; bindkey "^X" show\n'
@@ -80,7 +80,7 @@ def test_zsh_completes_names(environment: dict[str, str]) -> None:
 
 
 def read_until(terminal: int, pattern: str) -> re.Match[str]:
-    """Read from `terminal` until `pattern` is in it."""
+    """Read from `terminal` until the text matches `pattern`."""
     text = ""
     while not (match := re.search(pattern, text)):
         text += os.read(terminal, 4096).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""A long campaign of which not all was named begins only when its user says so."""
+"""A long campaign with unnamed parts begins only if its user agrees."""
 
 import os
 import pty
@@ -30,13 +30,14 @@ from record.collection import choose_sites
 from studies import STUDIES
 from tuning import networks, protocols
 
-# Days of a demo site over all networks and protocols, of which only the site and the runs are named; and of a study.
+# Campaigns that take days: a demo site over all networks and protocols, with only the site and the runs named; and a
+# study.
 LONG = ("campaign", "--sites", "demo-light", "--runs", "700", "--films", "none", "--campaign", "lte-qiuc")
 LONG_STUDY = ("figure2", "--runs", "35000", "--campaign", "lte-qiuc")
-# Where no cluster is: a campaign that is begun has no run there.
+# The address of no cluster: a campaign that begins makes no run there.
 NOWHERE = "tcp://127.0.0.1:1"
 UNNAMED = MeasuringOptions("again", unnamed=["NET"])
-# How long a campaign may take to begin on a busy machine, and the status of one that was stopped.
+# How long a campaign may take to begin on a busy machine, and the exit status of a stopped one.
 PATIENCE_S = 120
 STOPPED = 130
 
@@ -48,7 +49,7 @@ def campaign(folder: Path, runs: int) -> Campaign:
 
 
 def similar(results: Path) -> None:
-    """There is a campaign lte-quic in `results`."""
+    """Create a campaign lte-quic in `results`."""
     (results / "lte-quic").mkdir(parents=True)
     (results / "lte-quic" / DOCUMENT).write_text("{}")
 
@@ -75,8 +76,10 @@ def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_pat
 def asked(
     results: Path, what: Sequence[str], scheduler: str = NOWHERE
 ) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
-    """The command, which has asked its question and waits for a key, and its terminal; it measures on the cluster of
-    this `scheduler`, if it is begun."""
+    """The command, which has asked its question and waits for a key, and its terminal.
+
+    If it begins, it measures on the cluster of this `scheduler`.
+    """
     terminal, ours = pty.openpty()
     with subprocess.Popen(
         command(results, what, "--dask", scheduler, "--insecure"), cwd=PROJECT, stdin=ours, stdout=ours, stderr=ours
@@ -86,7 +89,7 @@ def asked(
             text = b""
             while b"any other key to leave it" not in text:
                 text += os.read(terminal, 4096)
-            # Keys that are typed before the program waits for a single key are thrown away.
+            # Keys typed before the program waits for a single key are discarded.
             while termios.tcgetattr(terminal)[3] & termios.ICANON:
                 time.sleep(0.01)
             assert process.poll() is None
@@ -98,7 +101,7 @@ def asked(
 
 
 def rest_of(terminal: int) -> str:
-    """The output on the terminal from now on until the last program has left it: then reading fails."""
+    """The output on the terminal from now on until the last program has closed it; then reading fails."""
     text = b""
     with suppress(OSError):
         while more := os.read(terminal, 4096):
@@ -124,7 +127,7 @@ def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str
         address = f"tcp://127.0.0.1:{scheduler.getsockname()[1]}"
         with asked(tmp_path, what, address) as (process, terminal):
             os.write(terminal, key.encode())
-            # A campaign that has begun looks for workers first.
+            # After its beginning, a campaign first looks for workers.
             connection, _ = scheduler.accept()
             with connection:
                 process.send_signal(signal.SIGINT)

@@ -1,5 +1,7 @@
-"""Whatever a command writes at a path of the user's is written there whole, or refused in a line before anything is
-done; what is no regular file is never replaced."""
+"""Commands write a user's path completely, or refuse it in one line before doing anything else.
+
+They never replace anything that is not a regular file.
+"""
 
 import os
 import stat
@@ -36,7 +38,7 @@ READ = {
     "--origin-ca",
     "--script",
 }
-# Commands check these themselves: what must be there depends on other options.
+# Commands check these themselves, since the conditions depend on other options.
 CHECKED_BY_THEMSELVES = {
     ("export", "--into"),
     ("probe-network", "--into"),

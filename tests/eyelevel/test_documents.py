@@ -1,8 +1,8 @@
-"""Commands in documents work: make and the program take them, and print what the documents show.
+"""Commands in documents work: make and the program accept them, and print the output that the documents show.
 
 A block of commands (```sh) has only lines that begin with make or eyelevel, which are checked here, or a comment "not
-run by the tests" as its first line. In sentences, code that gives make a value (`make report CAMPAIGN=x`) is a command,
-too. docs/clusters.md's other commands are run by tests/proof/test_clusters.py.
+run by the tests" as its first line. In sentences, code that sets a variable of make (`make report CAMPAIGN=x`) is a
+command, too. tests/proof/test_clusters.py runs the other commands of docs/clusters.md.
 """
 
 import json
@@ -33,14 +33,14 @@ FIRST_HOUR = PROJECT / "docs" / "first-hour.md"
 MARK = "# not run by the tests"
 BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-# A command in a sentence, none with a gap for the reader to fill.
+# A command in a sentence, without a gap for the reader to fill.
 SPAN = re.compile(r"`(make [^`…<>|*]*=[^`…<>|*]*)`")
-# In a block that is indented, not fenced.
+# A command in an indented block.
 LINE = re.compile(r"^    ((?:make|eyelevel) .*)$", re.MULTILINE)
 
 
 def commands(document: Path) -> Iterator[str]:
-    """Each command of the blocks of `document` that bear no mark, and of its sentences."""
+    """Each command in the unmarked blocks of `document`, and in its sentences."""
     text = document.read_text()
     outside = FENCE.sub("", text)
     yield from (" ".join(span.split()) for span in SPAN.findall(outside))
@@ -55,7 +55,7 @@ COMMANDS = {document: sorted(set(commands(document))) for document in DOCUMENTS}
 
 
 def calls(command: str) -> list[list[str]]:
-    """The arguments with which `command` calls the program, each time that it does."""
+    """The arguments of each call of the program by `command`."""
     words = shlex.split(command, comments=True)
     if words[0] == "eyelevel":
         return [words[1:]]
@@ -68,7 +68,7 @@ def calls(command: str) -> list[list[str]]:
 
 
 def taken(command: click.Command, name: str, arguments: list[str], parent: click.Context | None = None) -> None:
-    """Let the program read `arguments` as it would before it begins; raises click.UsageError."""
+    """Let the program parse `arguments` as it would before it begins; raises click.UsageError."""
     context = command.make_context(name, list(arguments), parent=parent)
     if isinstance(command, click.Group) and (rest := [*context._protected_args, *context.args]):
         below, part, further = command.resolve_command(context, rest)
@@ -89,7 +89,7 @@ def test_commands_of_documents_are_such_as_make_and_the_program_take(document: P
             except click.exceptions.Exit:
                 pass  # of --help
             except click.UsageError as error:
-                # Files and campaigns are the reader's.
+                # Files and campaigns that do not exist are allowed: readers have their own.
                 assert "does not exist" in error.format_message(), f"{command}: {error.format_message()}"
 
 
@@ -101,7 +101,7 @@ def test_networks_and_protocols_in_commands_are_there(kind: str, known: Callable
         (document.name, name)
         for document, given_commands in COMMANDS.items()
         for command in given_commands
-        if "TUNING=" not in command  # where they are the reader's
+        if "TUNING=" not in command  # there they are the reader's own
         for given in re.findall(rf"\b{kind}=(\S+)", command)
         for name in given.split(",")
         if name not in names and not name.startswith("my-")
@@ -131,7 +131,7 @@ def test_every_option_is_as_the_program_says() -> None:
 
 @pytest.mark.parametrize("campaign", ["try", "far"])
 def test_the_first_hour_shows_what_the_program_prints(campaign: str) -> None:
-    # Whatever the terminal is that the tests run in.
+    # The output must not depend on the terminal in which the tests run.
     terminal = {"COLUMNS": "120", "FORCE_COLOR": None}
     folder = PROJECT / "docs" / "first-hour" / campaign
     outcome = CliRunner(env=terminal).invoke(program, ["results", str(folder)])

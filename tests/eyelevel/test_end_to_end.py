@@ -1,4 +1,4 @@
-"""One true load over TCP and one over QUIC of a demo site and of a real recording, as a campaign of one run."""
+"""One real load over TCP and one over QUIC of a demo site and of a real recording, as a campaign of one run."""
 
 import html
 import io
@@ -44,14 +44,14 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="light")]
 
 LTE = networks.load()["lte"]
 
-# Round trips before a page's first byte is there, and one half for its last: names are resolved beside the
-# link; then TCP's handshake, TLS 1.3's, and the request; QUIC's handshake, and the request.
+# The least round trips before a page's first byte has arrived, without the half for its last. For TCP: TCP's handshake,
+# TLS 1.3's, and the request; for QUIC: its handshake, and the request. Names are resolved without the link.
 ROUND_TRIPS = {"tcp": 3, "quic": 2}
 
 
 @pytest.fixture(scope="module", params=["demo-light", pytest.param("www.yelp.com", marks=pytest.mark.needs_corpus)])
 def campaign(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    """One run over stock TCP and one over stock QUIC, behind LTE, of a demo site or of a real recording."""
+    """One run over stock TCP and one over stock QUIC, on LTE, of a demo site or of a real recording."""
     if request.param == "demo-light":
         return light_campaign(tmp_path_factory.getbasetemp())
     recording = read_recording(recording_path(f"mahimahi/{request.param}"))
@@ -67,7 +67,7 @@ def site(campaign: Campaign) -> Site:
 
 @pytest.fixture(scope="module")
 def valid(campaign: Campaign) -> pd.DataFrame:
-    """The runs that count, by protocol."""
+    """The valid runs, by protocol."""
     runs = load(campaign.folder).runs
     return runs[runs["valid"]].set_index("protocol")
 
@@ -110,7 +110,7 @@ def test_the_processor_s_share_is_kept_of_each_part(valid: pd.DataFrame) -> None
         shares = run[[*PROCESSOR_COLUMNS]].astype(float)
         assert (shares > 0).all(), shares
         duration_ms = max(run["plt"], run["lvc"])
-        # Up to the samples' distance beside the load is in.
+        # The samples may include up to one sampling interval besides the load.
         assert shares.sum() < (os.cpu_count() or 1) * (duration_ms + 300)
         assert run[PROCESSOR_WAIT] > 0
 
@@ -159,7 +159,7 @@ def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=PROJECT, start_new_session=True)
     with process:
         _await_file(folder / "runs" / "demo-light" / "lte" / "tcp" / "1-1" / "browsertime.log", process)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole foreground group
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "make campaign CAMPAIGN=stopped RESULTS=" in errors
@@ -177,7 +177,7 @@ def _length_s(film: Path) -> float:
 
 
 def _await_file(path: Path, process: "subprocess.Popen[str]") -> None:
-    """Wait until `path` is there, as long as `process` runs."""
+    """Wait until `path` exists, while `process` runs."""
     descriptor = os.pidfd_open(process.pid)
     try:
         while not path.exists():
@@ -188,7 +188,7 @@ def _await_file(path: Path, process: "subprocess.Popen[str]") -> None:
 
 
 def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign: Campaign, tmp_path: Path) -> None:
-    # Others read the campaign.
+    # Other tests read the campaign.
     folder = shutil.copytree(campaign.folder, tmp_path / "copy")
     done = CliRunner().invoke(waterfall, [str(folder), "--proto", "tcp,quic", "--metric", "plt"])
     assert done.exit_code == 0, done.output
@@ -210,10 +210,10 @@ def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign
             for end_s, request in zip(ends_ms, of_run.requests, strict=True)
             if end_s
         ]
-        # The two logs are of two processes, each of which notes an end when it has time: on a busy machine tens of ms
-        # apart. Times from another zero would differ by a good part of the load.
+        # The two logs come from two processes, each of which logs an end when it has time: on a busy machine tens of ms
+        # apart. Times from different zeros would differ by a large part of the load.
         assert len(late_ms) == len(of_run.requests)
         assert statistics.median(late_ms) < 0.05 * max(request.end_ms for request in of_run.requests)
-    # Both films are on the page, and it asks for nothing.
+    # Both films are on the page, and the page loads nothing else.
     assert text.count("data:image/jpeg") == 2 * STRIP_PICTURES
     assert not re.search(r"""(?:src|href)="(?!data:|#|[ab]-(?:tcp|quic)-1-\d+\.har")""", text)

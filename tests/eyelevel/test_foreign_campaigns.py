@@ -1,4 +1,5 @@
-"""A campaign's folder of somebody else is data: it takes little memory, makes nobody wait, and shows no other file."""
+"""A stranger's campaign folder is untrusted input: it uses little memory, makes nobody wait, and reveals no other
+file."""
 
 import gzip
 import json
@@ -17,7 +18,7 @@ from dataset.run_files import HAR
 from dataset.table import header, lines, write_document
 from eyelevel.program import program
 
-# Above what a sound campaign's takes.
+# The allowed memory beyond that for a normal campaign.
 MORE_MB = 200
 MB = 1 << 20
 
@@ -77,7 +78,8 @@ def document_with(**changes: object) -> Damage:
 
 
 def unrelated_runs(folder: Path) -> None:
-    """900 runs, each of its own site, network, protocol and block: 27 GiB, if there were a cell for each of all."""
+    """900 runs, each with its own site, network, protocol and block: a table with a cell for each combination would
+    need 27 GiB."""
     names = [(f"s{number}", f"n{number}", f"p{number}") for number in range(900)]
     rows = [
         replace(ROW, site=site, network=network, protocol=protocol, block=number + 1, folder=f"runs/{number}")
@@ -93,7 +95,7 @@ def unrelated_runs(folder: Path) -> None:
 RESULTS, WATERFALL = ("results",), ("waterfall", "--proto", "tcp,quic")
 BOMB = gzip.compress(bytes(1 << 30), compresslevel=9)
 HAR_OF_TCP = f"runs/s/lte/tcp/1-1/{HAR}"
-# Each is refused with these words, by this command.
+# For each: the damage, the command that refuses it, and its words.
 HOSTILE: dict[str, tuple[Damage, tuple[str, ...], str]] = {
     "a document that is a device": (linked("campaign.json", "/dev/zero"), RESULTS, "campaign.json cannot be read"),
     "a table that is a pipe": (pipe("runs.csv"), RESULTS, "runs.csv cannot be read"),
@@ -140,7 +142,7 @@ def test_a_waterfall_shows_no_requests_of_another_campaign(place: str, tmp_path:
     assert not (folder / "waterfalls").exists()
 
 
-# An escape that clears the screen, and names that rich would take for markup.
+# An escape sequence that clears the screen, and names that rich would interpret as markup.
 CLEARS = "\x1b[2J"
 SITE, PROTOCOL = f"[/nope]{CLEARS}", f"[link=http://a.example]quic{CLEARS}"
 
@@ -153,7 +155,7 @@ def test_names_and_reasons_of_others_are_shown_as_they_are_and_command_no_termin
     rows = [ROW, replace(ROW, site=SITE, protocol=PROTOCOL, folder="runs/b/1-1")]
     rows = [replace(row, run=number, block=number, folder=f"{row.folder}{number}") for row in rows for number in (1, 2)]
     rows.append(replace(rejected(f"load_failed: it {CLEARS}[/nope]"), run=3, folder="runs/c"))
-    # As a stranger writes it: `lines` escapes what it writes.
+    # A stranger could write it like this; `lines` itself would escape it.
     text = lines(rows).replace(r"\x1b", "\x1b")
     for name in ("c", "d"):
         (tmp_path / name).mkdir()

@@ -1,4 +1,4 @@
-"""The meaning of --lanes for a campaign: for one that begins, for one that is resumed, here and on a cluster."""
+"""The meaning of --lanes for a new campaign and for a resumed one, here and on a cluster."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,13 +28,13 @@ MEASURED, ONE = Lanes(2, TWO, {"cores": CORES}), Lanes(calibration={"cores": COR
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache, in which nothing is kept of lanes."""
+    """The cache, without any calibration of lanes."""
     monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def chosen(folder: Path, wanted: str | None = None, dask: str | None = None, cores: int = 2, **loading: Any) -> Lanes:
-    """The lanes on a machine of so many `cores`."""
+    """The lanes chosen on a machine with this many `cores`."""
     campaign = Campaign(folder, {}, {}, {}, runs=1, seed=1, loading=Loading(**loading))
     options = MeasuringOptions("again", lanes=wanted, dask=dask)
     return lanes_of_campaign(campaign, options, [(core,) for core in range(cores)])
@@ -104,7 +104,7 @@ def test_a_number_of_lanes_that_is_measured_is_printed_and_kept(
         announce(f"with {browser}")
         return MEASURED
 
-    # It would take minutes.
+    # A real calibration would take minutes.
     monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", calibrated_lanes)
     done = CliRunner().invoke(main, ["--browser", "firefox"])
     assert done.stdout.splitlines() == ["with firefox", "LANES=2"]

@@ -13,7 +13,7 @@ from dataset.table import read_rows
 from eyelevel import read_campaign
 from measure.instruments.contract import instrument_columns
 
-# The current values are in the descriptions of options.
+# pandas' description of its options includes their current values.
 NOTEBOOK = """
 import pandas
 before = pandas.describe_option(_print_desc=False)

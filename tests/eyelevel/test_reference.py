@@ -1,4 +1,4 @@
-"""The reference campaign is declared in whole, and what is to be measured is told before anything is."""
+"""The reference campaign is completely declared, and its plan is printed before anything is measured."""
 
 import re
 from dataclasses import replace
@@ -211,7 +211,7 @@ def test_the_command_that_resumes_has_all_that_was_given(small: Path, tmp_path: 
     begun = campaign_of(read_declared(small), results / "small", choose_sites(["demo-light"]), question)
     with opened(begun.folder, begun.document(), begun.hypotheses):
         pass
-    # So little beside the time of the package that no block begins.
+    # So little more than the time of the package that no block begins.
     budget = f"{PACKAGE_S + 1:.0f}s"
     options = ["--declaration", str(small), "--results", str(results), "--budget", budget, "--no-validate"]
     done = CliRunner().invoke(main, options)

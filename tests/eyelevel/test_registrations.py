@@ -1,7 +1,7 @@
-"""Adding a metric, a gate or a study is one entry in a list: toys are added, measured, and followed to the report.
+"""Adding a metric, a gate or a study takes one entry in a list: toys are added, measured, and followed to the report.
 
-The toys are in a temporary folder and use nothing but the public lists. Their measurements are made up, and so is the
-canary, so that no browser is needed.
+The toys are in a temporary folder and use only the public lists. Their measurements and the canary are simulated, so
+that no browser is needed.
 """
 
 import csv
@@ -118,7 +118,7 @@ if __name__ == "__main__":
 
 
 def toys(folder: Path, *lines: list[str]) -> list[tuple[int | str, str]]:
-    """Run the program with the toys in it, with each of `lines` of arguments; returns its statuses and outputs."""
+    """Run the program with the toys, with each of `lines` of arguments; return its statuses and outputs."""
     (folder / "toys.py").write_text(TOYS)
     done = subprocess.run(
         [sys.executable, str(folder / "toys.py")],
@@ -156,7 +156,7 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     assert measured[0] == 0, measured
     assert "toys are weighed" in measured[1] and "toys were weighed" in measured[1]
     assert (json.loads(status)["done"], json.loads(status)["rejected"]) == (4, {"too_heavy": 2})
-    # Resuming measures nothing twice, and other settings of the study's own are refused.
+    # Resuming measures nothing twice, and refuses other settings of the study.
     assert again[0] == 0, again
     with (folder / "runs.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -171,7 +171,7 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     page = (folder / "report" / "index.html").read_text()
     assert "The weight of toys" in page
     assert "too_heavy" in page
-    # The same runs as a campaign of pages, whose report compares all metrics.
+    # The same runs as a campaign of page loads, whose report compares all metrics.
     (folder / "campaign.json").write_text(json.dumps({**document, "study": {}}))
     ((ended, output),) = toys(tmp_path, ["report", str(folder)])
     assert ended == 0, output

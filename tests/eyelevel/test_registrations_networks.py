@@ -1,5 +1,4 @@
-"""A key of networks is added by one file: a toy is added to a copy of the testbed, in a temporary folder, validated,
-and followed to the report."""
+"""One file adds a key of networks: a toy is added to a copy of the testbed, validated, and followed to the report."""
 
 import sys
 from pathlib import Path
@@ -145,7 +144,7 @@ def test_an_impairment_is_followed_to_the_report(tmp_path: Path) -> None:
     judged = testbed.eyelevel("validate", "--net", "toy-200blink").stdout
     (check,) = (line for line in judged.splitlines() if "packets lost to blinks" in line)
     assert check.split()[-1] == "ok", judged
-    # Losses make these two impossible; others may fail on a busy machine.
+    # Losses make these two checks impossible; others may fail on a busy machine.
     assert judged.count("not checked: it blinks") == 2
     simulation = testbed.run(sys.executable, "-c", SIMULATED, testbed.results)
     label, refusal = simulation.stdout.splitlines()

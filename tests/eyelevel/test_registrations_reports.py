@@ -1,5 +1,4 @@
-"""A section of the report is one file: a toy is added to a copy of the testbed, in a temporary folder, and followed to
-the report."""
+"""One file adds a section of the report: a toy is added to a copy of the testbed, and followed to the report."""
 
 from pathlib import Path
 

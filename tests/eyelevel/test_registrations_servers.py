@@ -1,6 +1,8 @@
-"""Toys are added to a copy of the testbed, in a temporary folder, measured, and followed to the report: a server or a
-browser by one file and a line of packages, an instrument, an importer or a kind of hop by one file, a key of protocols
-by a field and its server, an option of campaigns by two entries."""
+"""Toys are added to a copy of the testbed in a temporary folder, measured, and followed to the report.
+
+A server or a browser needs one file and a line of packages; an instrument, an importer or a kind of hop one file; a key
+of protocols a field and its server; an option of campaigns two entries.
+"""
 
 import gzip
 import json
@@ -301,7 +303,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def testbed(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """The testbed with all toys, with an imported site, and with a campaign of it over two protocols."""
+    """The testbed with all toys, an imported site, and a campaign on it over two protocols."""
     folder = tmp_path_factory.mktemp("toys")
     testbed = Checkout(folder)
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
@@ -353,18 +355,18 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     comparisons = pd.read_csv(campaign / "report" / "tables" / "comparisons.csv")
     assert ("toy", "tcp") in set(zip(comparisons["compared"], comparisons["reference"], strict=True))
     assert "toy against TCP" in page and "toy-server 1.0" in page
-    # The browser has made both loads.
+    # The browser made both loads.
     for protocol in ("tcp", "toy"):
         with gzip.open(campaign / runs.loc[protocol, "folder"] / "netlog-toy.json.gz", "rt") as log:
             events = log.read()
         assert "--toys=1" in events
-        # The server has sent the protocol's key to the browser.
+        # The server sent the protocol's key to the browser.
         assert ('(SETTINGS_MAX_CONCURRENT_STREAMS)","value":7}' in events) == (protocol == "toy")
-    # The instrument has observed both.
+    # The instrument observed both loads.
     assert (runs["toy_threads"] >= 1).all() and (runs["toy_devices"] >= 2).all()
     document = json.loads((campaign / "campaign.json").read_text())
     assert document["columns"]["toy_devices"]["description"] == "how many devices the browser saw"
-    # The campaign stays with the option's value.
+    # The campaign keeps the option's value.
     assert document["settings"]["greeting"] == "hello"
     again: list[str | Path] = ["campaign", "--campaign", "try", "--results", testbed.results, "--no-validate"]
     assert testbed.eyelevel(*again).returncode == 0
@@ -372,7 +374,7 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     readings = pd.read_csv(campaign / "report" / "tables" / "readings.csv").set_index(["column", "protocol"])
     assert readings.loc[("toy_devices", "tcp"), "mean"] == runs.loc["tcp", "toy_devices"]
     assert "toy_threads" in page
-    # The canary's page is loaded in it, too: it alone need be installed.
+    # The canary's page is loaded in this browser, too: no other browser needs to be installed.
     assert (testbed.folder / "browsers" / "toy.asked").exists()
     for fact in ("<dt>name</dt><dd>toy</dd>", "<dt>toys</dt><dd>1</dd>", "Toy Browser 1.0"):
         assert fact in page

@@ -1,4 +1,4 @@
-"""The command lines that a replay suggests do what they say, whatever a stranger's site is called."""
+"""The command lines that a replay suggests work as described, whatever a stranger's site is called."""
 
 import shlex
 from pathlib import Path

@@ -1,5 +1,7 @@
-"""Helps, completions, usage errors and `status` load no library that takes long: the set of modules is tested, not the
-time (`benchmarks/start_up.py` measures that)."""
+"""Help, completion, usage errors and `status` load no slow library.
+
+This tests the set of modules, not the time, which `benchmarks/start_up.py` measures.
+"""
 
 import csv
 import json
@@ -25,7 +27,7 @@ HEAVY = {
 }
 HELPS = [[name, "--help"] for name in [*COMMANDS, *(study.command for study in STUDIES)]]
 UNKNOWN = "nonsense"
-# Command lines that are wrong, and what the program says.
+# Wrong command lines, and the program's errors.
 FAULTS: dict[tuple[str, ...], str] = {
     (UNKNOWN,): "No such command",
     ("campaign", f"--{UNKNOWN}"): "No such option",
@@ -49,8 +51,8 @@ FAULTS: dict[tuple[str, ...], str] = {
     ("compare", "--a", UNKNOWN, "--b", UNKNOWN): "there is no campaign",
 }
 
-# Runs each command line of the standard input, and prints what each printed and which heavy modules it loaded that none
-# before it had loaded.
+# Runs each command line on standard input; prints its output, and which heavy modules it loaded that no earlier one had
+# loaded.
 RUNNER = """
 import io, json, os, sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -76,8 +78,10 @@ print(json.dumps(results))
 
 
 def outputs(lines: Sequence[tuple[Mapping[str, str], Sequence[str]]], folder: Path) -> list[str]:
-    """The output of each of `lines` (variables, and arguments of the program) in an empty `folder`. Fails if one loads
-    a module that takes long."""
+    """The output of each of `lines` (variables, and arguments of the program) in an empty `folder`.
+
+    Fails if one of them loads a slow module.
+    """
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
         input=json.dumps([sorted(HEAVY), lines]),
@@ -135,7 +139,7 @@ def test_the_status_of_a_campaign_loads_nothing_heavy(tmp_path: Path) -> None:
     assert json.loads(as_json)["done"] > 0
 
 
-# Writes a report without its figures, and prints which modules of ours that took.
+# Writes a report without its figures, and prints which of our modules that loaded.
 REPORT = """
 import sys
 from analysis.report.section import ReportFigure

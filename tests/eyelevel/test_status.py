@@ -1,4 +1,4 @@
-"""`eyelevel status` says in one screen how a campaign stands: when it will be done first, then what is wrong."""
+"""`eyelevel status` shows the state of a campaign on one screen: first when it will be done, then problems."""
 
 import re
 from dataclasses import asdict, replace
@@ -34,7 +34,7 @@ COLUMNS, LINES = 80, 24
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """A campaign of which much is wrong: many gates, in two browsers, and nine sites that were given up."""
+    """A campaign with many problems: many gates, in two browsers, and nine sites that were given up."""
     choose_sites(["demo-light"])
     settings = {
         "seed": 1,
@@ -77,7 +77,7 @@ def printed(campaign: Path, monkeypatch: pytest.MonkeyPatch, *, terminal: bool) 
 
 def test_a_campaign_of_many_troubles_stands_on_one_screen(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = printed(campaign, monkeypatch, terminal=True)
-    # The prompt needs a line.
+    # The prompt needs one line.
     assert len(text) < LINES, "\n".join(text)
     assert max(len(line) for line in text) <= COLUMNS
     assert text[0] == "66 of 200 runs done, 134 left, 0 given up; not running"
@@ -85,7 +85,7 @@ def test_a_campaign_of_many_troubles_stands_on_one_screen(campaign: Path, monkey
     whole = "\n".join(text)
     assert whole.count("wrong: site-") == 3 and "wrong: 6 more that fail so, with 72 runs: given_up.json" in whole
     assert "34 % of 100 attempts were rejected" in whole
-    # The gates that rejected most are there, with all of their attempts and the last reason.
+    # The gates that rejected the most are shown, with all their attempts and the last reason.
     assert re.search(r"^ gate_number_0 +3 ", whole, re.MULTILINE)
     assert "last by gate_number_0: demo-light lte" in whole
     assert re.search(r"\d+ more gates rejected attempts: '\| less' shows all", text[-1])
@@ -100,7 +100,7 @@ def test_another_program_is_told_all(campaign: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_runs_that_last_as_long_as_their_study_says_are_expected_to(campaign: Path) -> None:
-    """Also of a page that would take much longer to load as a whole, as that of a video."""
+    """A whole load of the page, such as a video's, would take much longer."""
     document = require_document(campaign)
     write_document(campaign, replace(document, settings=replace(document.settings, method={"seconds": 600})))
     (campaign / "runs.csv").write_text(header())

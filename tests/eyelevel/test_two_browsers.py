@@ -1,5 +1,5 @@
-"""True loads by each browser over TCP and over QUIC, with the same evidence; what gates say of a browser that does
-otherwise; and Firefox's own sandbox."""
+"""Real loads by each browser over TCP and over QUIC, with the same evidence; the gates that reject other behaviour; and
+Firefox's own sandbox."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def campaign(request: pytest.FixtureRequest, site: Site, tmp_path_factory: pytes
 
 @pytest.fixture
 def rows(campaign: Campaign) -> dict[str, Row]:
-    """The run that counts, by protocol."""
+    """The valid run, by protocol."""
     rows = {row.protocol: row for row in read_rows(campaign.folder) if row.valid}
     assert sorted(rows) == sorted(VERSIONS), [row.reason for row in read_rows(campaign.folder)]
     return rows
@@ -78,7 +78,7 @@ def test_every_request_went_to_the_site_over_the_protocol_alone(
         sent = [request for request in evidence.requests if request.protocol]
         assert {request.protocol for request in sent} == {version}
         assert {request.address for request in sent} == set(site.servers)
-        # The servers' account and the browser's are the same.
+        # The servers' logs and the browser's agree.
         at_servers = [request.url for request in page_requests(folder / REQUEST_LOG, evidence.requests)]
         assert sorted(at_servers) == sorted(request.url for request in sent if not request.by_browser)
 
@@ -142,7 +142,7 @@ def test_versions_and_switches_are_kept(campaign: Campaign) -> None:
     assert {**kept, **json.loads(json.dumps(browser.settings())), "name": browser.name} == kept
 
 
-# Loads as `measure.run.visit` does, but changes something before.
+# Loads a page like `measure.run.visit`, after a change.
 VISIT = """
 import sys
 import browsers.firefox_browser
@@ -153,7 +153,7 @@ visit.main(sys.argv[2])
 
 
 def visit(site: Site, protocol: str, folder: Path, change: str) -> None:
-    """Load in Firefox after the statement `change`; what is left is in `folder`."""
+    """Load the page in Firefox after the statement `change`; the files of the load are in `folder`."""
     used = PROTOCOLS[protocol]
     folder.mkdir()
     spec = VisitSpec(site.folder, used, (), 200.0, folder, film=False, browser="firefox")
@@ -178,9 +178,9 @@ visit.run_browsertime = other
 @pytest.mark.parametrize(
     ("served", "change", "gate"),
     [
-        # While the page loads, somebody beside the browser asks one of its servers for a connection of TCP.
+        # While the page loads, another program opens a TCP connection to one of its servers.
         ("quic", TCP_BESIDE, "tcp_beside_quic"),
-        # Servers speak HTTP/2 alone, while HTTP/3 is said to be measured.
+        # The servers speak only HTTP/2, while the setting claims HTTP/3.
         ("tcp", "pass", "wrong_protocol"),
     ],
 )
@@ -203,7 +203,7 @@ def test_firefox_loads_a_page_over_http3_through_a_proxy_of_connect_udp(site: Si
     assert load(setting, tmp_path) is None, (tmp_path / REPLAY_LOG).read_text()
     evidence = read_evidence(tmp_path, filmed=False)
     assert reason_against(evidence, claim(setting)) is None
-    # The servers were asked for all of the page, and each through a tunnel of its own.
+    # All of the page was requested from the servers, each through a separate tunnel.
     assert {request.protocol for request in evidence.requests if request.status} == {"h3"}
     sent = [request.url for request in evidence.requests if request.status and not request.by_browser]
     assert sorted(request.url for request in page_requests(tmp_path / REQUEST_LOG, evidence.requests)) == sorted(sent)
@@ -211,7 +211,7 @@ def test_firefox_loads_a_page_over_http3_through_a_proxy_of_connect_udp(site: Si
     assert (account["packets_beside"], account["tcp_requests"]) == (0, 0)
     assert 1 <= account["connections"] < account["tunnels"] >= len(site.servers)
     assert account["datagrams_too_long"] == 0
-    # Had Firefox asked for TCP, the load would not count.
+    # If Firefox had used TCP, the load would not count.
     assert named_gate(replace(evidence, tcp_syns=1), setting) == "tcp_beside_quic"
 
 
@@ -220,7 +220,8 @@ def named_gate(evidence: Evidence, setting: Setting) -> str | None:
     return reason.gate if reason else None
 
 
-# Run by Browsertime in place of a URL: asks the kernel, and Firefox itself, how its processes are confined.
+# Browsertime runs this instead of a URL: it queries the kernel and Firefox itself on how Firefox's processes are
+# confined.
 SANDBOX = """
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
 export default async function (context, commands) {
@@ -264,7 +265,7 @@ def test_firefoxs_own_sandbox_is_on_within_the_jail(site: Site, tmp_path: Path) 
     firefox = [one for one in outcome["processes"] if one["command"] and one["command"][0].endswith("/firefox-esr")]
     (parent,) = (one for one in firefox if "-contentproc" not in one["command"])
     contents = [one for one in firefox if one["command"][-1] == "tab"]
-    # The jail itself has a filter of system calls; pages' processes have one more, and another root.
+    # The jail itself filters system calls; pages' processes have a second filter, and another root.
     assert contents, firefox
     assert all(one["mode"] == "2" and one["privileges"] == "1" for one in contents)
     assert all(one["filters"] > parent["filters"] for one in contents)
@@ -275,7 +276,7 @@ def test_firefoxs_own_sandbox_is_on_within_the_jail(site: Site, tmp_path: Path) 
 @pytest.mark.needs_firefox
 @pytest.mark.parametrize("victim", ["firefox-esr", "geckodriver", "node"])
 def test_nothing_stays_behind_of_a_load_of_which_a_process_is_killed(site: Site, victim: str, tmp_path: Path) -> None:
-    """No process, and no folder of a profile: these are in the replay's own file system."""
+    """Neither processes nor a profile's folder remain: they are in the replay's own namespaces and file system."""
     folder = tmp_path / "1-1"
     folder.mkdir()
     loading = Loading(filmed=False, quiet_ms=500, limit_s=200, browser="firefox")

@@ -1,4 +1,4 @@
-"""`eyelevel waterfall` of two campaigns: one run of each, and which is which."""
+"""`eyelevel waterfall` on two campaigns: one run of each, and which is which."""
 
 import gzip
 import json

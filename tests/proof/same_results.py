@@ -1,13 +1,14 @@
 """`python tests/proof/same_results.py [--sites FOLDER]... RESULTS...`: compare old results with this version.
 
-Each of RESULTS is the folder of a campaign, or one of the states or packets of earlier versions (`<study>/<site>/…`).
-Every attempt's evidence is judged anew and compared with its row: all cells, and of a reason the gate. A report is
-written of a copy, and its tables (CSV) are compared with those of the old report: all numbers, and of texts nothing.
-Sites are looked for in the folders given, then taken as campaigns take them.
+Each of RESULTS is the folder of a campaign, or the folder of an earlier version's study, states or packets
+(`<study>/<site>/…`). This judges every attempt's evidence again and compares the result with its row: all cells, and
+for a reason only the gate. It writes a report of a copy, and compares its tables (CSV) with those of the old report:
+all numbers, and no texts. Sites are searched for in the given folders, then where campaigns search.
 
-The table of Figure 1 also says how complete sites are (`make close`), so it differs when a site was closed since.
+The table of Figure 1 also states how complete sites are (`make close`), so it differs when a site has been closed
+since.
 
-It is no test that pytest collects: it needs old results.
+pytest does not collect this file: it needs old results.
 """
 
 import json
@@ -65,7 +66,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The names in settings of old results: sites by folder, networks and protocols by the values they had."""
+    """Finds the settings of old results: sites by their folders, networks and protocols by the values that they had."""
 
     folders: tuple[Path, ...]
     document: CampaignDocument
@@ -99,7 +100,7 @@ def loading_of(document: CampaignDocument) -> Loading:
 
 
 def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Method, loading: Loading) -> list[Row]:
-    """`rows` of the campaign in `folder` as its evidence is judged by this version, expectations included."""
+    """The `rows` of the campaign in `folder`, as this version judges their evidence, expectations included."""
     seed = catalogue.document.settings.seed or 0
     anew = []
     for row in rows:
@@ -114,7 +115,7 @@ def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Met
 
 
 def differences(old: Row, new: Row) -> Iterator[str]:
-    """The cells in which two rows of an attempt differ; of reasons, the gates are compared."""
+    """The cells in which two rows of an attempt differ; of reasons, only the gates are compared."""
     for column in (*columns(), *new.readings):
         before, after = (_cell(row, column) for row in (old, new))
         if before != after:
@@ -129,7 +130,7 @@ def _cell(row: Row, column: str) -> object:
 
 
 def converted(folder: Path, study: str, into: Path) -> tuple[list[Row], CampaignDocument]:
-    """The runs of a study of earlier versions, `folder`/`study`, as a campaign in `into`; returns its rows."""
+    """Convert the runs of a study of an earlier version, `folder`/`study`, to a campaign in `into`; return its rows."""
     values = read_json(folder / study / f"{study}.json")
     settings = {"filmed": False, **values["settings"]}
     document = parse_document({**values, "settings": settings, "study": {"name": study}}, folder)
@@ -157,7 +158,7 @@ def _row(run: Run, attempt: int, document: Mapping[str, Any], reason: Reason | N
 
 
 def check_campaign(folder: Path, sites: tuple[Path, ...], copy: Path) -> list[str]:
-    """The differences between the campaign in `folder` and its judgement by this version; `copy` is a copy of it."""
+    """The differences between the campaign in `folder` and this version's judgement; `copy` is a copy of it."""
     document = require_document(folder)
     catalogue, rows = Catalogue(sites, document), read_rows(folder)
     anew = judged_anew(copy, rows, catalogue, PAGES, loading_of(document))
@@ -166,7 +167,7 @@ def check_campaign(folder: Path, sites: tuple[Path, ...], copy: Path) -> list[st
 
 
 def check_study(folder: Path, study: str, sites: tuple[Path, ...], copy: Path) -> list[str]:
-    """The same of a study of an earlier version, which becomes a campaign in `copy`."""
+    """The same for a study of an earlier version, which becomes a campaign in `copy`."""
     rows, document = converted(folder, study, copy)
     anew = judged_anew(copy, rows, Catalogue(sites, document), METHODS[study], Loading(filmed=False))
     (copy / RUNS).write_text(header() + lines(anew))
@@ -182,7 +183,7 @@ def check_study(folder: Path, study: str, sites: tuple[Path, ...], copy: Path) -
 
 
 def check_tables(folder: Path, copy: Path) -> list[str]:
-    """Which numbers in the tables of a new report of `copy` differ from those in the old report of `folder`."""
+    """The numbers that differ between the tables of a new report of `copy` and the old report of `folder`."""
     old_tables = sorted((folder / TABLES).glob("*.csv"))
     if not old_tables:
         return []

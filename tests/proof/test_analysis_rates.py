@@ -1,11 +1,14 @@
-"""The statistics' false positive rates and coverage, to within a Monte Carlo error small enough to see a few tenths of
-a percent. Where a rate is not the nominal one, it is stated here, and why."""
+"""The statistics' false positive rates and coverage.
+
+The Monte Carlo error is small enough to see a few tenths of a percent. A rate that is not the nominal one is stated
+here, with its reason.
+"""
 
 import pytest
 from support import analysis_truth as truth
 
 CELLS = 20_000
-# The coverage of the studentised bootstrap at 95 %, with 31 runs of which one in ten may be several times as long.
+# The coverage of the studentised bootstrap at 95 %, with 31 runs, one in ten of which may be several times as long.
 HEAVY_COVERAGE = 0.892
 
 
@@ -15,9 +18,9 @@ HEAVY_COVERAGE = 0.892
         (truth.normal, 0.01, {"anova": 0.01, "welch": 0.01, "blocks": 0.01, "mann-whitney": 0.01}),
         (truth.lognormal, 0.01, {"anova": 0.01, "welch": 0.01, "blocks": 0.01, "mann-whitney": 0.01}),
         (truth.normal, 0.05, {"anova": 0.05, "welch": 0.05, "mann-whitney": 0.05}),
-        # A drift that both protocols share is noise to tests that do not know of blocks: they find less, not more.
+        # A drift shared by both protocols is noise to tests that ignore blocks: they find less, not more.
         (truth.drifting, 0.01, {"anova": 0.0, "welch": 0.0, "blocks": 0.01, "mann-whitney": 0.0}),
-        # A heavy tail makes tests of means find less, not more; those of ranks do not mind it.
+        # With a heavy tail, tests of means find less, not more; tests of ranks are unaffected.
         (truth.heavy, 0.01, {"anova": 0.002, "welch": 0.002, "mann-whitney": 0.01}),
     ],
 )
@@ -32,12 +35,12 @@ def test_false_positives_are_at_the_stated_level(noise: truth.Noise, level: floa
     [
         (truth.normal, 31, 0.95),
         (truth.lognormal, 31, 0.95),
-        # All cells of one size share their 2000 resamples, and few runs have few different ones.
+        # All cells of one size share their 2000 resamples, and few runs have few distinct ones.
         (truth.normal, 10, 0.943),
         (truth.normal, 5, 0.962),
-        # Noise that both protocols share does not scatter their ratio, so the interval is wider than it need be.
+        # Noise shared by both protocols does not scatter their ratio, so the interval is wider than necessary.
         (truth.drifting, 31, 1.0),
-        # No interval of a mean is exact for a tail without a third moment and 31 runs; the report warns of it.
+        # With 31 runs, no interval of a mean is exact for a tail without a third moment; the report warns about it.
         (truth.heavy, 31, HEAVY_COVERAGE),
     ],
 )
@@ -51,7 +54,7 @@ def test_intervals_of_the_gain_cover(noise: truth.Noise, runs: int, rate: float,
 @pytest.mark.parametrize("runs", [5, 31])
 def test_intervals_of_the_shift_cover(noise: truth.Noise, runs: int) -> None:
     covered = truth.shift_covered(noise, CELLS, runs, -50, seed=13)
-    # Ranks are whole numbers: with 5 runs each the nearest to 95 % that is not less is 96.8 %.
+    # Ranks are whole numbers: with 5 runs each, the smallest coverage of at least 95 % is 96.8 %.
     assert truth.consistent(covered, CELLS, 0.968 if runs == 5 else 0.951, slack=0.003), covered / CELLS
 
 

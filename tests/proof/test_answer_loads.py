@@ -1,4 +1,4 @@
-"""`eyelevel answer` from a URL to the sentence: the demo origins stand for the live web."""
+"""`eyelevel answer` from a URL to the sentence; the demo origins stand in for the live web."""
 
 import os
 import re
@@ -22,7 +22,7 @@ URL, NAME = "https://www.demo-light.example/", "demo-light.example"
 
 
 def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
-    # Other users' programs read from it.
+    # Programs of other users read from it.
     tmp_path.chmod(0o755)
     options = ["--net", "dsl", "--sites-folder", str(tmp_path / "sites"), "--results", str(tmp_path / "results")]
     options += ["--no-validate", "--plain", "--allow-private", "--origin-ca", str(machine_ca_certificate())]
@@ -41,11 +41,11 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     assert "\nFor demo-light.example, " in again
     page = (folder / "answer" / "index.html").read_text()
     assert "<h1>For demo-light.example, " in page
-    # A typical load over each protocol in eight pictures.
+    # A typical load over each protocol, in eight pictures.
     assert page.count('src="data:image/jpeg;base64,') == 16
     assert "What differs besides the transport" in page
     assert (folder / "report" / "index.html").exists()
-    # The answer names the properties of the servers that it leaves out; the command that it names answers with them.
+    # The answer names the properties of the servers that it ignores, and the command that takes them into account.
     (command,) = re.findall(
         r"With it: <code>make answer SITE=\S+ (THINK_TIME=recorded.*?) CAMPAIGN=(\S+?)</code>", page
     )
@@ -56,20 +56,20 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     as_recorded = (tmp_path / "results" / name / "answer" / "index.html").read_text()
     assert "Servers took as long to answer as the recorded ones took." in as_recorded
     assert "When the page was recorded" not in as_recorded
-    # The campaign that was begun without it is not resumed with it, and says so before any load.
+    # A campaign that began without this option is not resumed with it, which is reported before any load.
     refused = answered(tmp_path / "refused", [URL, *options, "--think-time", "recorded"], status=1)
     assert f"the campaign answer-{NAME} was begun with other settings: settings/think_time was absent" in refused
     assert "validate" not in refused
 
 
 def option_of(variable: str) -> tuple[str, str]:
-    """A variable of make with its value as the option that it becomes."""
+    """A variable of make and its value, as an option."""
     name, _, value = variable.partition("=")
     return f"--{name.lower().replace('_', '-')}", value
 
 
 def answered(folder: Path, arguments: list[str], status: int = 0) -> str:
-    """The output of `eyelevel answer`, which ends with `status`, among the demo page's servers, which have `folder`."""
+    """The output of `eyelevel answer`, which ends with `status`, with the demo page's servers in `folder`."""
     folder.mkdir(mode=0o755)
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(folder), "demo-light", "1"]
     command = [

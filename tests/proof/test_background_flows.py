@@ -1,4 +1,4 @@
-"""Background flows beside a page, and how they share a link: what is measured is what physics and earlier work say."""
+"""Background flows next to a page, and how they share a link: measurements agree with physics and earlier work."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,7 +50,7 @@ def measured(setting: Setting, method: Method, folder: Path, number: int = 1) ->
 
 
 def shares(protocol: Protocol, against: Protocol, folder: Path) -> Sequence[float]:
-    """The share of one flow of `protocol` beside one of another, when they have settled, in each run."""
+    """The share of one flow of `protocol` next to one of another, after they have settled, in each run."""
     method, of_one = FairnessMethod(against=against, seconds=SECONDS), list[float]()
     for number in range(1, RUNS + 1):
         setting = Setting(load_site("fairness-1x1"), LINK, protocol, Loading(filmed=False), seed=number)

@@ -1,4 +1,4 @@
-"""Chromium begins a second TCP connection beside one that is not there after 250 ms, unless it is not to."""
+"""Chromium opens a second TCP connection if the first is not established after 250 ms, unless this is disabled."""
 
 from pathlib import Path
 

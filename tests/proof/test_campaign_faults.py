@@ -1,4 +1,4 @@
-"""Whatever process of a campaign is killed, at whatever moment: in the end each planned run is there exactly once.
+"""If any process of a campaign is killed at any moment, each planned run still exists exactly once in the end.
 
 Takes about ten minutes; the moments and victims are drawn from a fixed seed.
 """
@@ -30,12 +30,12 @@ KILLS = 50
 SERVER_KILLS = 4
 WORKER_KILLS = 4
 SEED = 7
-# This many campaigns may end before they begin, since the process that was killed belongs to no run yet.
+# How many campaigns may end before they begin, because the killed process did not belong to a run yet.
 REFUSALS = 5
-# How programs are called in /proc/PID/comm, which has 15 letters.
+# The names of programs in /proc/PID/comm, which has 15 letters.
 VICTIMS = ("orchestrator", "chromium", "ffmpeg", "nginx", "quic_server", "mm-net", "node", "uwsgi")
 PATIENCE_S = 20
-# The processes of validations beforehand are not a campaign's.
+# Processes of a validation before the campaign are not the campaign's.
 OPTIONS = ["--plain", "--no-validate"]
 CAMPAIGN = ["--net", "dsl", "--proto", "tcp,quic", "--sites", "demo-light", "--campaign", "faults"]
 
@@ -47,7 +47,7 @@ def start(folder: Path, *more: str) -> "subprocess.Popen[bytes]":
 
 
 def kill_one(draw: random.Random, orchestrator: "subprocess.Popen[bytes]", wanted: str) -> str | None:
-    """Kill a process called `wanted` as soon as there is one; returns what was killed, None when none came."""
+    """Kill a process called `wanted` as soon as one exists; return what was killed, or None if none appeared."""
     if wanted == "orchestrator":
         orchestrator.kill()
         orchestrator.wait()
@@ -73,19 +73,20 @@ def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     running = start(tmp_path, *options)
     try:
         while killed.total() < KILLS:
-            # From the middle of one part of a run to that of another; drawn, so not on any event's heels.
+            # The delay is random, so that the kill does not just follow an event; it leads from the middle of one part
+            # of a run to another.
             time.sleep(draw.uniform(0.5, 9.0))
             if running.poll() is not None:
                 last_lines = (tmp_path / "log").read_text()[-2000:]
                 if running.returncode == 1:
-                    # A program was killed that was asked for its version, before the first run.
+                    # The killed program was being asked for its version, before the first run.
                     refusals += 1
                     assert last_lines.splitlines()[-1].startswith("eyelevel: "), last_lines
                     assert refusals <= REFUSALS, last_lines
                 else:
                     assert running.returncode in (0, -signal.SIGKILL), last_lines
                 assert running.returncode or killed.total() >= KILLS, "done before all kills: give it more runs"
-                # The same options: what was killed may have ended the campaign before it was begun.
+                # Use the same options: the kill may have ended the campaign before it began.
                 running = start(tmp_path, *options)
                 continue
             if what := kill_one(draw, running, draw.choice(VICTIMS)):
@@ -107,7 +108,7 @@ def test_a_campaign_of_which_a_server_is_killed_has_each_run_once(protocol: Prot
     running = start(tmp_path, "--proto", protocol.name, "--runs", "4", "--repeats", "30", "--films", "all")
     kills = 0
     try:
-        # Before that, programs are asked for their versions, and a campaign without them does not begin.
+        # Before this, programs are asked for their versions, and a campaign does not begin without them.
         while not (tmp_path / "faults" / "campaign.json").exists():
             assert running.poll() is None, (tmp_path / "log").read_text()[-2000:]
             time.sleep(0.1)
@@ -182,7 +183,7 @@ def test_a_worker_that_differs_is_refused_and_a_sound_one_is_not(tmp_path: Path)
             assert f"none of the 1 workers of {address} can measure" in log
             sound = worker(tmp_path, address, 1)
             try:
-                # It is held to `make validate` here, alone on the machine.
+                # On this machine, `make validate` is required, alone.
                 assert start(tmp_path, "--dask", address).wait(600) == 0, (tmp_path / "log").read_text()
             finally:
                 sound.kill()
@@ -226,7 +227,7 @@ def scheduler(folder: Path) -> Iterator[str]:
 
 
 def worker(folder: Path, address: str, number: int, threads: int = 1) -> "subprocess.Popen[bytes]":
-    """A Dask worker on this machine, without the process that would start it again."""
+    """A Dask worker on this machine, without the process that would restart it."""
     command = [
         *DASK,
         "worker",

@@ -1,4 +1,4 @@
-"""The head of a cluster of simulated workers (`benchmarks.cluster`): nothing is lost with those that die."""
+"""The head of a cluster of simulated workers (`benchmarks.cluster`): nothing is lost when workers die."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ FOREVER = float("inf")
 def test_with_half_of_the_workers_killed_each_planned_run_is_there_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EYELEVEL_CACHE", "")  # set by what follows, and put back afterwards
+    monkeypatch.setenv("EYELEVEL_CACHE", "")  # the following sets it, and it is restored afterwards
     monkeypatch.setenv("TMPDIR", "")
     size = Size(sites=2, runs=3, groups=2, group_size=3, deaths=1)
     options = ["--sites=2", "--runs=3", "--speed=50", "--evidence-share=0.1"]
@@ -26,7 +26,7 @@ def test_with_half_of_the_workers_killed_each_planned_run_is_there_once(
     numbers = summary(course)
     assert (numbers["workers"], numbers["deaths"]) == (6, 3)
     assert 0 < numbers["measuring"] <= 1
-    # Which worker gets which block is chance, and may be luckier than the ideal.
+    # Which worker gets which block is chance, and may be better than the ideal schedule.
     assert 0 < numbers["efficiency"] < 1.1
     assert len(quarters(course)) == 4
 
@@ -35,11 +35,11 @@ def test_with_half_of_the_workers_killed_each_planned_run_is_there_once(
     ("blocks", "workers", "seconds"),
     [
         ([2.0, 1.0, 1.0], [(0, FOREVER), (0, FOREVER)], 2),
-        # One that comes late; one that dies over its block, which another has to make from its beginning.
+        # One worker comes late; one dies during its block, which another must make from its beginning.
         ([2.0, 2.0, 2.0], [(0, FOREVER), (1, FOREVER)], 4),
         ([2.0, 2.0], [(0, 1), (0, FOREVER)], 4),
         ([1.0, 1.0, 1.0], [(0, 1), (0, FOREVER)], 2),
-        # It dies when all others have nothing to do: one of them begins at that moment.
+        # A worker dies when all others are idle: one of them begins at that moment.
         ([3.0, 1.0], [(0, 2), (0, FOREVER)], 5),
     ],
 )

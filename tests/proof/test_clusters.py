@@ -1,7 +1,8 @@
-"""The commands of docs/clusters.md, as they stand there: campaigns by SSH and by Slurm, whose workers die, are exact.
+"""The commands in docs/clusters.md work exactly as written there: campaigns over SSH and Slurm stay exact even if
+workers die.
 
 A user without root runs them, on machines that are namespaces (support/machines.sh): the head with `eyelevel scheduler`
-and `eyelevel campaign`, and two workers that `sshd` or Slurm's jobs start.
+and `eyelevel campaign`, and two workers started by `sshd` or by Slurm's jobs.
 """
 
 import os
@@ -22,10 +23,10 @@ DOCUMENT = PROJECT / "docs" / "clusters.md"
 LIBRARY = Path(__file__).parent.parent / "support" / "machines.sh"
 KINDS = ("net", "mount", "uts", "ipc", "pid")
 LIMIT_S = 2400
-# Enough for workers to be measuring when a minute is over.
+# Enough runs for workers to be measuring after a minute.
 SLURM_RUNS = 8
 
-# The folder that a machine has while its worker measures a block (measure.campaign.remote).
+# The folder that exists on a machine while its worker measures a block (measure.campaign.remote).
 MEASURED_BLOCK = "tmp/eyelevel-cluster-*/*/*/block-*/runs"
 
 
@@ -37,7 +38,7 @@ def commands(section: str) -> list[str]:
 
 
 def campaign(folder: Path, runs: int) -> str:
-    """The command that measures on the cluster, and writes what it prints to campaign.log."""
+    """The command that measures on the cluster, and writes its output to campaign.log."""
     options = "--net dsl --proto tcp,quic --sites demo-light --repeats 30 --films all --plain --trust-workers"
     place = f"--campaign proof --runs {runs} --results {folder}"
     log = folder / "campaign.log"
@@ -45,11 +46,11 @@ def campaign(folder: Path, runs: int) -> str:
 
 
 def run_on_machines(room: Path, setting: str, head: str) -> None:
-    """Run the script `setting`, which makes machines, and then `head` on the machine of this name; in `room`."""
+    """Run the script `setting`, which makes machines, and then `head` on the machine of that name, in `room`."""
     (room / "head.sh").write_text(f"set -eu\ncd ~\n{head}\n")
     script = f"set -euo pipefail\n. {LIBRARY}\nprepare\n{setting}\n(on_machine head sh {room / 'head.sh'})\n"
     (room / "room.sh").write_text(script)
-    # Our user becomes another one, who is root nowhere, even if it is root.
+    # Our user becomes another one without root's rights anywhere, even if it is root.
     user = ("--user", "--map-user=1000", "--map-group=1000", "--keep-caps")
     kinds = [f"--{kind}" for kind in KINDS]
     namespaces: list[str | Path] = [unshare(), *user, *kinds, "--fork", "--kill-child", "--mount-proc"]

@@ -1,5 +1,7 @@
-"""Two campaigns of true loads with the same settings, one after the other: `eyelevel compare` finds no regression, even
-where it allows no slowness, and finds one in a third, whose network has a longer round trip.
+"""`eyelevel compare` on real campaigns with the same settings, measured one after the other.
+
+It finds no regression, even if it allows no slowdown, and finds one in a third campaign, whose network has a longer
+round trip.
 """
 
 import os
@@ -18,8 +20,8 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.ma
 
 RUNS = 10
 MEASURED = f"--net tried --proto tcp+,quic --sites demo-light,demo-news --runs {RUNS} --no-validate".split()
-# The campaigns by their names, with the round trip of the network (ms) that they are measured behind: that of lte
-# (tuning/networks.toml), and one that is longer by half.
+# The campaigns by name, with the round trip (ms) of their networks: lte's (tuning/networks.toml), and one that is
+# longer by half.
 ROUND_TRIPS_MS = {"before": 74, "after": 74, "slower": 111}
 
 

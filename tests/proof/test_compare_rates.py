@@ -1,5 +1,7 @@
-"""How often `eyelevel compare` says of two campaigns of the same that one is worse: in simulation, a thousand times in
-each of several worlds. The results are printed.
+"""How often `eyelevel compare` calls one of two equal campaigns worse: in simulation, a thousand times in each of
+several worlds.
+
+The results are printed.
 """
 
 import pytest
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.timeout(1800)
 
 
 def changed(truth: Truth, number: int) -> CampaignChange:
-    """Two campaigns of the same compared, where B may be no slower at all."""
+    """The comparison of two equal campaigns, where B may not be slower at all."""
     a, b = same_campaigns(truth, number)
     return compare(a, b, DECLARED.restricted_to(a.protocols, a.metrics), worse_than=0.0)
 
@@ -40,7 +42,7 @@ def test_no_more_are_said_to_be_worse_than_the_page_states(
     size = f"{sites} sites, {runs} runs, {noise}"
     rate = f"{alarms / COMPARISONS:.1%}, below {upper_bound(alarms, COMPARISONS):.1%}"
     tell(capsys, "worse", size, COMPARISONS, rate, f"tables with a difference: {differences / COMPARISONS / 2:.1%}")
-    # The same bound as that of a correct rate, which chance moves to both sides.
+    # A correct rate passes, although chance moves it above or below its true value.
     assert lower_bound(alarms, COMPARISONS) <= changes[0].false_alarm_share, alarms
     assert lower_bound(int(differences), 2 * COMPARISONS) <= DECLARED.significant_p, differences
 

@@ -1,4 +1,4 @@
-"""Completing what we recorded ourselves: what is missing is fetched from where the page was recorded."""
+"""Completing our own recordings: missing exchanges are fetched from where the page was recorded."""
 
 import json
 import os
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="completing"
 
 ORIGIN = PROJECT / "tests" / "clients" / "origin.py"
 
-# Run among the servers of origin.py: record the page, lose some of it, close the rest.
+# Run among the servers of origin.py: record the page, remove some exchanges, close the rest.
 PROGRAM = """
 import subprocess, sys
 sys.path.insert(0, sys.argv[3])
@@ -38,7 +38,7 @@ run("close", "origin.example", "--sites-folder", sites, "--loads", "1", "--proto
 
 @dataclass(frozen=True)
 class Closed:
-    """The responses that were recorded and lost, the closed site, its completeness, and the output."""
+    """The responses that were recorded and removed, the closed site, its completeness, and the output."""
 
     lost: dict[str, Response]
     site: Site

@@ -1,5 +1,7 @@
-"""The declared family's error rates, over campaigns whose truth is known: false claims, coverage, and power at the
-number of blocks that planning names. Each is of whole campaigns, Holm's correction included. The results are printed.
+"""The declared family's error rates, over campaigns with known truth: false claims, coverage, and power at the planned
+number of blocks.
+
+Each rate is that of whole campaigns, Holm's correction included. The results are printed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +22,9 @@ from analysis.statistics.planning import blocks_needed
 from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import Array, Samples
 
-# The share of runs in which a correct rate fails its test.
+# The probability that a correct rate fails its test.
 FALSE_ALARM = 1e-4
-# The number of times at once: 8 MB, whose Walsh averages are computed in parts.
+# How many times are processed at once: 8 MB, whose Walsh averages are computed in parts.
 CHUNK = 2**20
 FRAME_MS = 1000 / 30
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -46,14 +48,14 @@ def lognormal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def heavy(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Times of which one in ten is up to several times as long: no third moment."""
+    """Times, one in ten of which is up to several times as long: no third moment."""
     long = np.where(draw.random(shape) < 0.1, 1 + draw.pareto(2.5, shape), 1)
     return np.exp(0.05 * draw.standard_normal(shape)) * long
 
 
 def frames(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """The times of a page of 600 ms with 4 % of normal noise, as a film has them: in whole frames, which begin anywhere
-    behind a network and at a site."""
+    """The times of a page of 600 ms with 4 % of normal noise, measured by a film: in whole frames, whose phase is
+    random for each network and site."""
     begins_ms = draw.uniform(0, FRAME_MS, (*shape[:2], 1, 1, 1))
     times_ms = 600 * (1 + 0.04 * draw.standard_normal(shape)) + begins_ms
     return np.asarray(np.ceil(times_ms / FRAME_MS) * FRAME_MS)
@@ -63,11 +65,10 @@ NOISES = [normal, lognormal, heavy]
 
 
 def campaigns(noise: Noise, number: int, sites: int, blocks: int, seed: int) -> Iterator[Array]:
-    """`number` campaigns in which no protocol differs, of networks x sites x protocols x metrics x blocks each;
-    several at once, the networks of one after those of another.
+    """`number` campaigns in which no protocol differs, each of networks x sites x protocols x metrics x blocks.
 
-    The runs of a block have noise in common, and the metrics of a run have most of theirs in common; with the noise of
-    film frames they have all in common.
+    They are yielded several at once, with the networks of one after those of another. The runs of a block share noise,
+    and the metrics of a run share most of theirs; with the noise of film frames they share all.
     """
     draw = np.random.default_rng([seed, sites, blocks])
     at_once = max(1, CHUNK // (len(NETWORKS) * sites * len(PROTOCOLS) * len(METRICS) * blocks))
@@ -85,7 +86,7 @@ def samples(values: Array) -> Samples:
 
 
 def family_verdicts(values: Array, looks: Sequence[int] = ()) -> pd.DataFrame:
-    """The verdicts on all contrasts of the campaigns in `values`, each corrected for its own family."""
+    """The verdicts on all contrasts of the campaigns in `values`, each corrected within its own family."""
     table = confirmatory(samples(values), DECLARED, {}, looks)
     table[["campaign", "network"]] = table["network"].str.split(" ", expand=True)
     of_campaign = table.groupby("campaign", sort=False)
@@ -96,12 +97,12 @@ def family_verdicts(values: Array, looks: Sequence[int] = ()) -> pd.DataFrame:
 
 
 def at_most(count: int, trials: int, rate: float) -> bool:
-    """Whether a rate of no more than `rate` brings about `count` by chance."""
+    """Whether `count` is plausible by chance at a rate of at most `rate`."""
     return bool(count <= stats.binom.isf(FALSE_ALARM, trials, rate))
 
 
 def between(count: int, trials: int, low: float, high: float) -> bool:
-    """Whether a rate between `low` and `high` brings about `count` by chance."""
+    """Whether `count` is plausible by chance at a rate between `low` and `high`."""
     return at_most(count, trials, high) and at_most(trials - count, trials, 1 - low)
 
 
@@ -166,7 +167,7 @@ def test_intervals_of_95_percent_cover_the_truth(
 def test_the_planned_number_of_blocks_has_the_planned_power(
     noise: Noise, sites: int, column: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Planned from campaigns of 31 blocks, for a difference that is there in one contrast of sixteen."""
+    """Planning uses campaigns of 31 blocks, for a difference that exists in one contrast of sixteen."""
     plans = [
         blocks_needed(samples(values[first : first + len(NETWORKS)]), DECLARED)
         for values in campaigns(noise, 10, sites, 31, seed=3)
@@ -180,8 +181,8 @@ def test_the_planned_number_of_blocks_has_the_planned_power(
         is_there = (table["network"] == NETWORKS[0]) & (table["compared"] == "quic") & (table["metric"] == METRICS[0])
         slower += int((table.loc[is_there, "verdict"] == SLOWER).sum())
     tell(capsys, f"power at +{gain:.0%}", noise.__name__, sites, needed, number, f"{slower / number:.2%}")
-    # With heavy tails the error of a location is estimated somewhat too large, by planning, too: more is found than
-    # planned for (93.4 % where this was written).
+    # With heavy tails the error of a location is estimated somewhat too large, also in planning: more is found than
+    # planned (93.4 % when this was written).
     assert between(slower, number, 0.88, 0.95 if noise is heavy else 0.92), slower / number
 
 
@@ -189,14 +190,16 @@ def test_the_planned_number_of_blocks_has_the_planned_power(
 def test_after_early_stopping_intervals_hold_and_shrunken_gains_are_nearer_the_truth(
     sites: int, truth: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One contrast of a family, with 10 % of noise, which ends its network. Where nearly all end early there is little
-    to take off, and what is taken is small."""
+    """One contrast of a family, with 10 % of noise, which ends its network.
+
+    If nearly all campaigns end early, shrinkage has little to correct, and the correction is small.
+    """
     number, draw, centre = 4000, np.random.default_rng([7, sites]), np.log1p(truth)
     ratios = centre + 0.1 * np.sqrt(2) * draw.standard_normal((number, sites, INTERIM_ANALYSES[-1]))
     level = DECLARED.significant_p / FAMILY / len(INTERIM_ANALYSES)
     at_looks = [mean_over_sites(ratios[..., :look]) for look in INTERIM_ANALYSES]
     p = np.stack([test.difference_p() for test in at_looks])
-    # The first look at which it is decided; else the last.
+    # The first look that decides it; otherwise the last look.
     stop = np.where((p < level).any(axis=0), (p < level).argmax(axis=0), len(INTERIM_ANALYSES) - 1)
 
     def at_stop(values: Sequence[Array]) -> Array:

@@ -1,8 +1,8 @@
-"""Ten loads of every recording at hand over each transport: what it lacks, and whether the loads were the same.
+"""Ten loads of every available recording over each transport: what it lacks, and whether the loads were the same.
 
-The recordings are of 2014 to 2020 and cannot be completed from today's web, so their pages ask for some URLs that
-nobody recorded. How much each serves, and how alike its loads are, must not become less than it was; what
-every number was is printed (`pytest -s`), with each missing URL and who asked for it.
+The recordings are from 2014 to 2020 and cannot be completed from today's web, so their pages request some URLs that
+nobody recorded. The share that each serves, and the similarity of its loads, must not fall below earlier values. All
+numbers are printed (`pytest -s`), with each missing URL and its initiator.
 """
 
 from pathlib import Path
@@ -18,8 +18,9 @@ from tuning import networks, protocols
 
 LOADS = 10
 
-# The share of a page's requested URLs that must be served, and how alike its loads must be as matched (see
-# `measure.sites.completeness.Loads`). The first is 99 % unless pages ask for what only the web of then could give.
+# The share of a page's requested URLs that must be served, and the required similarity of its loads as matched (see
+# `measure.sites.completeness.Loads`). The first is 99 %, except for pages that request what only the web of that time
+# could give.
 SERVED, JACCARD_AS_MATCHED = 0.99, 0.98
 INCOMPLETE = {
     "Reddit": 0.83,
@@ -35,10 +36,10 @@ INCOMPLETE = {
     "imgur": 0.97,  # a tracking pixel and an error beacon, in 97 URLs
     "outbrain": 0.81,
     "stackoverflow": 0.86,
-    "weather": 0.92,  # of fonts, Firefox 35 took WOFF and Chromium wants WOFF 2
+    "weather": 0.92,  # as for fonts, Firefox 35 used WOFF and Chromium requests WOFF 2
     "www.apple.com": 0.97,
 }
-# How much of the last picture may differ from load to load: 0.5 % is a square of 70 pixels in a desktop window.
+# How much of the last picture may differ between loads: 0.5 % is a square of 70 pixels in a desktop window.
 UNLIKE = 0.005
 MOVING = {
     "ebay": 0.3,  # both show one picture after another
@@ -48,7 +49,7 @@ MOVING = {
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_corpus]
 
 
-# Two at once on two cores: what a page shows last depends on a machine that is too busy.
+# Two at once on two cores: on a machine that is too busy, a page's last picture would change.
 @pytest.mark.loads(group="corpus", lanes=2)
 @pytest.mark.parametrize("recording", recording_names())
 def test_a_recording_serves_what_its_page_asks_for_and_loads_alike(recording: str, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Ten generated pages are recorded and loaded live behind known networks, and replayed: replays take as long, nearly.
+"""Ten generated pages are recorded and loaded live on known networks, and replayed: replays take nearly as long.
 
-`clients/demo_origin.py` stands for the live web: NGINX that sends plain files, over the kernel's TCP as it comes. The
-replays are those of every campaign: NGINX with an application behind it, and all that is set for `tcp`.
+`clients/demo_origin.py` stands in for the live web: NGINX that sends plain files, over the kernel's TCP with default
+settings. The replays are those of every campaign: NGINX with an application, and all settings of `tcp`.
 """
 
 import os
@@ -33,13 +33,13 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 LIVE_LOADS, RUNS = 5, 7
 MOST_PLT_ERROR = 0.05
-# The handshakes of TCP behind a known network; the browser logs whole ms.
+# TCP handshakes on a known network; the browser logs whole ms.
 ROUND_TRIP_MS = 3
 
 
 @dataclass(frozen=True)
 class Page:
-    """A generated page, and the network that it is recorded behind."""
+    """A generated page, and the network on which it is recorded."""
 
     name: str
     seed: int
@@ -66,13 +66,13 @@ PAGES = (
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[Page, Site]:
-    """The pages, recorded with live loads, each in a web of its own."""
+    """The pages, recorded with live loads, each in a separate web."""
     return {page: recorded(page, tmp_path_factory.mktemp("web")) for page in PAGES}
 
 
 def recorded(page: Page, folder: Path) -> Site:
-    """`page`, recorded with live loads behind its network."""
-    # Other users' programs read from it.
+    """`page`, recorded with live loads on its network."""
+    # Programs of other users read from it.
     folder.chmod(0o755)
     site = folder / "sites" / f"{page.name}-{page.seed}"
     (folder / "targets").write_text(f"{site.name} {page.url}\n")

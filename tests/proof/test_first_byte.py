@@ -1,8 +1,8 @@
-"""The saving of QUIC: the first byte of a page from one server is there one round trip before TCP's, on every network.
+"""The saving of QUIC: the first byte of a page from one server arrives one round trip before TCP's, on every network.
 
 A QUIC handshake has more bytes than TCP's and TLS's together, since its datagrams are padded (RFC 9000, section 14.1).
-On da2gc's 0.468 Mbit/s these take 53 ms of the 262 ms that are saved; so there only the delay and the losses are
-looked at. On the others they take 2 ms at most.
+On da2gc's 0.468 Mbit/s these bytes take 53 ms of the 262 ms that are saved, so there the test uses only the delay and
+the losses. On the other networks they take 2 ms at most.
 """
 
 import json
@@ -21,15 +21,15 @@ from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.settings import choose
 
-# It compares milliseconds.
+# The tests compare milliseconds.
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
-# The number of loads of each. They are compared by the mean of their faster half: a browser's own time varies by
-# milliseconds, and it reports whole ones, so that a median would be as coarse as the tolerance; and a loss only delays.
-# One of the seven packets before TCP's first byte is lost on mss in one load of three.
+# The number of loads over each. They are compared by the mean of their faster half. A browser's own time varies by
+# milliseconds, and it reports whole ones, so a median would be as coarse as the tolerance. A loss can only delay: on
+# mss, one of the seven packets before TCP's first byte is lost in one load of three.
 LOADS = 21
 TOLERANCE = 0.05
-# Networks with less are too slow for what the handshakes weigh not to matter.
+# On slower networks, the size of the handshakes matters.
 FAST_MBPS = 1
 
 
@@ -58,6 +58,6 @@ def test_quic_saves_one_round_trip(network: Network, site: Site, tmp_path: Path)
 
 
 def _first_byte_ms(folder: Path) -> float:
-    """From the start of the navigation to the first byte of the page."""
+    """The time from the start of the navigation to the first byte of the page."""
     timing = json.loads((folder / TIMINGS).read_text())[0]["browserScripts"][0]["timings"]["navigationTiming"]
     return float(timing["responseStart"])

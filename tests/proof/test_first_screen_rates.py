@@ -1,7 +1,7 @@
-"""How often the first screen warns of a campaign in which nothing is wrong, and of one in which something is.
+"""How often the first screen warns about campaigns without faults, and about campaigns with faults.
 
-All of its warnings count but facts of the campaign (few sites, metrics that it lacks, skewed samples). The results are
-printed, the number of campaigns with skewed samples, too.
+All of its warnings count except facts about the campaign (few sites, missing metrics, skewed samples). The results are
+printed, including the number of campaigns with skewed samples.
 """
 
 from collections import Counter
@@ -15,9 +15,9 @@ from support.worlds import World, campaign
 from analysis import hypotheses
 from analysis.report.sentences import warnings
 
-# At most so many campaigns in which nothing is wrong have a warning.
+# The largest allowed share of faultless campaigns with a warning.
 FALSE_ALARMS = 0.05
-# All together they take about 45 minutes on one core.
+# Together they take about 45 minutes on one core.
 NULL_CAMPAIGNS, FAULTY_CAMPAIGNS = 1000, 200
 FACTS = frozenset({FEW, NO_COLUMN, UNUSUAL})
 DECLARED = hypotheses.load()
@@ -30,7 +30,7 @@ def first_screen_warnings(world: World, seed: int) -> list[str]:
 
 
 def kinds(texts: list[str]) -> set[str]:
-    """The kinds of warning in `texts`; a warning of no known kind is its own."""
+    """The kinds of warning in `texts`; a warning of an unknown kind is its own kind."""
     return {kind for kind in PHRASES if of_kind(texts, kind)} | set(without(texts, PHRASES))
 
 

@@ -1,4 +1,5 @@
-"""Programs of others accept what we write: py-wacz and cdxj-indexer WACZ files, rocrate and its validator RO-Crates."""
+"""Other projects' programs accept our files: py-wacz and cdxj-indexer our WACZ files, rocrate and its validator our
+RO-Crates."""
 
 import json
 import os
@@ -27,7 +28,7 @@ from record.site import Recording, write_site
 pytestmark = pytest.mark.needs_format_checkers
 
 LICENCE = "https://creativecommons.org/licenses/by/4.0/"
-# Properties that a crate should have, and that only its publisher knows.
+# Properties that a crate should have, but that only its publisher knows.
 UNKNOWN_TO_US = {"author", "publisher"}
 DEMO = "demo-light"
 FIELDS = ("url", "status", "length", "offset", "digest", "filename")
@@ -83,7 +84,7 @@ def packaged(folder: Path) -> Path:
 
 
 def crate_of(folder: Path) -> Mapping[str, Any]:
-    """The answer of the programs about the crate in `folder`."""
+    """The output of the programs about the crate in `folder`."""
     done = checked("python", "-m", "support.check_crate", folder)
     assert done.returncode == 0, done.stderr
     contents: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])

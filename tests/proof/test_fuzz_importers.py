@@ -1,7 +1,7 @@
-"""Each importer and `Site.load`, and many thousands of broken recordings and site folders.
+"""Each importer and `Site.load`, with many thousands of broken recordings and site folders.
 
-EYELEVEL_FUZZ_INPUTS says how many in all. Those of collections of web archives (WACZ) are made for ten minutes, or as
-many seconds as EYELEVEL_FUZZ_SECONDS says.
+EYELEVEL_FUZZ_INPUTS sets how many in all. Collections of web archives (WACZ) are drawn for ten minutes, or for
+EYELEVEL_FUZZ_SECONDS.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Recordings drawn at random: imported, replayed over TCP and QUIC, exported and imported again, all comes back.
+"""Random recordings that are imported, replayed over TCP and QUIC, exported and imported again do not change.
 
-EYELEVEL_EXACT_SECONDS says how long they are drawn; an hour unless given.
+EYELEVEL_EXACT_SECONDS sets how long they are drawn, by default an hour.
 """
 
 import os

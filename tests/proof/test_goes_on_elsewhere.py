@@ -1,4 +1,4 @@
-"""A declared campaign is measured within a budget and kept as a package, and resumed from that alone, elsewhere."""
+"""A declared campaign is measured within a budget, kept as a package, and resumed elsewhere from the package alone."""
 
 import subprocess
 import sys
@@ -55,7 +55,7 @@ def test_a_campaign_goes_on_from_its_package_alone(tmp_path: Path) -> None:
     assert "of the paper" in (package / "README.md").read_text()
     assert (package / CLAIMS_TABLE).exists()
 
-    # None of 3 rounds fits a budget that leaves no time for a block besides the package.
+    # None of 3 rounds fits into a budget without time for a block besides the package.
     declaration.write_text(DECLARED.format(runs=3))
     printed = reference(declaration, tmp_path / "there", "--budget", "181s")
     assert f"resumed from {package}" in " ".join(printed.split())

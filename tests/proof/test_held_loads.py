@@ -1,4 +1,4 @@
-"""A load that was prepared long before its turn shows what one does that begins as soon as it is ready.
+"""A load that was prepared long before its turn has the same results as one that begins as soon as it is ready.
 
 Takes about ten minutes, on a machine that does nothing else.
 """
@@ -23,10 +23,10 @@ from record.site import write_site
 from tuning import networks, protocols
 
 PAIRS = 20
-# Longer than films of brief runs take to be analysed (`measure.campaign.analyses`).
+# Longer than the analysis of films of short runs takes (`measure.campaign.analyses`).
 HELD_S = 8.0
 METRICS = ("fvc", "lvc", "vc85", "si", "plt")
-# The difference that a campaign may call equivalent, and how seldom chance alone may fail one metric here.
+# The difference that a campaign may call equivalent, and the probability that chance alone fails a metric here.
 MARGIN, RISK = 0.02, 0.001
 
 

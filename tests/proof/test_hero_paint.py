@@ -31,8 +31,8 @@ FRAMES = 2
 # `lcp` is rounded up to this.
 ROUNDING_MS = 4
 NETWORK, PROTOCOLS, RUNS = "dsl", ("tcp+", "quic"), 3
-# Recordings whose page has one large picture that does not move, by the names of their sites. Text lies over some, and
-# changes when its fonts come.
+# Recordings whose page has one large picture that does not move, by the names of their sites. On some, text covers a
+# part of it, and changes when its fonts arrive.
 RECORDINGS = {
     "about": "mahimahi/about",
     "apple": "mahimahi/www.apple.com",

@@ -1,7 +1,8 @@
-"""How often a contrast is said to depend on the program, or not to, over campaigns whose truth is known: false claims,
-coverage and power. Each is of whole campaigns, Holm's correction included. The results are printed.
+"""How often a contrast is found to depend on the program, or not to, over campaigns with known truth: false claims,
+coverage and power.
 
-A campaign has two servers with one TCP, and two browsers, behind two networks: twelve differences of contrasts.
+Each rate is that of whole campaigns, Holm's correction included. The results are printed. A campaign has two servers
+with the same TCP, and two browsers, on two networks: twelve differences of contrasts.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from dataset.clients import clients_of
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
-# The share of runs in which a correct rate fails its test.
+# The probability that a correct rate fails its test.
 FALSE_ALARM = 1e-4
 NETWORKS, BROWSERS = ("dsl", "lte"), ("chromium", "firefox")
 PLACES = tuple(clients_of(NETWORKS, BROWSERS))
@@ -51,7 +52,7 @@ def lognormal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def heavy(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Times of which one in ten is up to several times as long: no third moment."""
+    """Times, one in ten of which is up to several times as long: no third moment."""
     long = np.where(draw.random(shape) < 0.1, 1 + draw.pareto(2.5, shape), 1)
     return np.asarray(np.exp(0.05 * draw.standard_normal(shape)) * long)
 
@@ -60,15 +61,17 @@ NOISES = pytest.mark.parametrize("noise", [lognormal, heavy])
 
 
 def differences(noise: Noise, draw: np.random.Generator, sites: int, blocks: int, change: float = 1.0) -> pd.DataFrame:
-    """The table of a campaign in which QUIC takes 10 % less than TCP+ on average, and another share less on each site;
-    `change`: how many times as long it takes in Firefox, with either server, beside."""
+    """The table of a campaign in which QUIC takes on average 10 % less than TCP+, varying between sites.
+
+    In Firefox it also takes `change` times as long, with either server.
+    """
     block = np.exp(0.05 * draw.standard_normal((len(NETWORKS), sites, 1, 1, blocks)))
-    block = np.concatenate([block, block])  # a block's runs in all browsers have its moment in common
+    block = np.concatenate([block, block])  # a block's runs share its moment in all browsers
     run = noise(draw, (len(PLACES), sites, len(SERVERS), 1, blocks))
     metric = np.exp(0.015 * draw.standard_normal((len(PLACES), sites, len(SERVERS), len(METRICS), blocks)))
     values = 1000 * block * run * metric
     values[:, :, 1:] *= np.exp(np.log(0.9) + 0.1 * draw.standard_normal((sites, 1, 1, 1)))
-    # A browser is slower than another over all protocols, which is no dependence of the contrast.
+    # One browser is slower than the other over all protocols, which is not a dependence of the contrast.
     values[len(NETWORKS) :] *= 1.3
     values[len(NETWORKS) :, :, 1:] *= change
     samples = Samples(values, PLACES, tuple(map(str, range(sites))), tuple(SERVERS), METRICS)
@@ -78,7 +81,7 @@ def differences(noise: Noise, draw: np.random.Generator, sites: int, blocks: int
 
 
 def at_most(count: int, trials: int, rate: float) -> bool:
-    """Whether a rate of no more than `rate` brings about `count` by chance."""
+    """Whether `count` is plausible by chance at a rate of at most `rate`."""
     return bool(count <= stats.binom.isf(FALSE_ALARM, trials, rate))
 
 
@@ -94,7 +97,7 @@ def test_programs_that_change_nothing_are_blamed_in_one_campaign_of_a_hundred_at
     rates = (f"{false / number:.2%}", f"{covered / number / DIFFERENCES:.1%} covered")
     tell(capsys, "false dependence", noise.__name__, sites, blocks, number, *rates)
     assert at_most(false, number, DECLARED.significant_p), false / number
-    # Differences of one campaign have runs in common: as if a quarter of them were there.
+    # Differences of one campaign share runs, so they count as a quarter of their number.
     low = 0.93 if noise is heavy else 0.94
     assert at_most(round((number - covered / DIFFERENCES) * 3), 3 * number, 1 - low), covered / number / DIFFERENCES
 
@@ -118,9 +121,9 @@ def test_a_change_of_the_margin_is_called_none_in_one_of_a_hundred_at_most(
 def test_a_change_that_is_there_is_found(
     sites: int, blocks: int, change: float, least: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The share of differences between browsers that are found; those between servers are none, in each browser.
+    """The share of real differences between browsers that are found; between servers there are none, in either browser.
 
-    Nobody asks for a certain share: `least` is below what was seen once, so that a loss of power is noticed.
+    No particular share is required: `least` is below one that was observed, so that a loss of power is noticed.
     """
     number, draw, right, false = 300, np.random.default_rng([3, sites]), 0, 0
     for _ in range(number):

@@ -1,4 +1,5 @@
-"""The matrix of servers and browsers, from true loads that take long: it passes what is so, and fails what is not."""
+"""The matrix of servers and browsers, from real loads that take long: it passes correct behaviour, and fails the
+rest."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,12 +18,12 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 CHROMIUM = all_browsers()["chromium"]
 BY_NAME = {test.name: test for test in TESTS}
 SMALL = Page("small", (0, 5), servers=2)
-# As many at once, each of which is answered before the others are there.
+# As many requests at once, but each is answered before the others are sent.
 BRIEF = replace(MANY, sizes_bytes=(1,) * len(MANY.sizes_bytes))
 
 
 def loads_of(name: str) -> Iterator[Case]:
-    """The cases of the servers that everybody has."""
+    """The cases of the servers that every installation has."""
     yield from cases([all_servers()[server] for server in ("nginx", "quic_server")], [CHROMIUM], [BY_NAME[name]])
 
 

@@ -17,7 +17,7 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.host import idle_priority, quota
 
-# The largest number of tests that have ended when the suite is interrupted.
+# The most tests that have ended when the suite is interrupted.
 MOST_TESTS = 300
 
 
@@ -45,7 +45,7 @@ def test_a_suite_that_is_interrupted_leaves_nothing_behind(seed: int) -> None:
             assert next(ended, None), "the suite ended before it was interrupted"
         (guard,) = (child for child in psutil.Process(suite.pid).children() if "support.leaks" in child.cmdline())
         folder = Path(guard.cmdline()[-1])
-        os.killpg(suite.pid, signal.SIGINT)  # as a terminal's Ctrl-C
+        os.killpg(suite.pid, signal.SIGINT)  # like Ctrl-C on a terminal
         suite.stdout.read()
     assert suite.returncode == pytest.ExitCode.INTERRUPTED
     guard.wait()

@@ -1,4 +1,4 @@
-"""A block of the ladder, with both conditions, measured and reported by the commands that a person gives."""
+"""A block of the ladder, with both conditions, measured and reported by the usual commands."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ min_rtt_ms = 60
 loss = 0.02
 queue_ms = 100
 """
-# Half of a processor makes a page that takes a second some three times as long.
+# Half a processor makes a page of one second take about three times as long.
 LEAST_SLOWNESS = 1.2
 
 

@@ -1,5 +1,8 @@
-"""The ladder's intervals hold what they hold to be: those of a network and metric at once, that of the whole by itself;
-and the sum of the rungs lies within the latter."""
+"""The ladder's intervals have their nominal coverage.
+
+For the rungs of a network and metric, they are simultaneous; for the whole ladder, the interval is separate, and it
+contains the sum of the rungs.
+"""
 
 from pathlib import Path
 
@@ -14,9 +17,10 @@ from studies.ladder.rungs import ABOVE, RUNGS
 
 CONFIDENCE = 0.95
 CAMPAIGNS = 400
-# Bonferroni's inequality allows for rungs that err apart; neighbours share a rung, so that they err together.
+# Bonferroni's inequality allows for independent errors of rungs; neighbours share a protocol, so their errors are
+# correlated.
 MOST_CAREFUL = 0.995
-# How often the sum of complete ladders lies outside of the interval of the whole, at most.
+# How often at most the sum of complete ladders is outside the interval of the whole.
 SUM_OUTSIDE = 0.02
 
 

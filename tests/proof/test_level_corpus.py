@@ -1,4 +1,4 @@
-"""For every recording at hand: all servers send every exchange alike, and as it was recorded."""
+"""For every available recording, all servers send every exchange alike, and as recorded."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from record.formats import read_recording
 from record.site import write_site
 from tuning.protocols import Protocol
 
-# The protocol to which all others are held, and which is held to the recording.
+# The protocol with which all others are compared, and which is compared with the recording.
 REFERENCE = "tcp"
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_corpus]

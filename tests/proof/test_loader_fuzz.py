@@ -1,6 +1,6 @@
 """quic_server's reader of response folders, under AddressSanitizer, UndefinedBehaviorSanitizer and libFuzzer.
 
-Each of the mutated folders is loaded, or refused in one line, and requests of it are answered.
+Each mutated folder is loaded, or refused in one line, and requests to it are answered.
 """
 
 from pathlib import Path
@@ -13,5 +13,5 @@ INPUTS = 200_000
 def test_mutated_response_folders_are_loaded_or_refused(tmp_path: Path) -> None:
     counts = fuzz_loader(build_loader_fuzz(), tmp_path, INPUTS)
     assert counts["number_of_executed_units"] >= INPUTS
-    # It finds its way behind the first checks.
+    # The fuzzer gets past the first checks.
     assert counts["new_units_added"] > 100

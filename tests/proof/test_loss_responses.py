@@ -1,4 +1,4 @@
-"""The answer to one loss, from true loads: each protocol passes as what it is, and fails as another."""
+"""The answer to one loss, from real loads: each protocol passes as itself, and fails as another."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

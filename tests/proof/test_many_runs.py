@@ -1,6 +1,6 @@
-"""A campaign of many runs holds no more after the last than after the first, but for what it knows of its runs.
+"""After many runs, a campaign uses no more resources than after the first, except for its data about its runs.
 
-EYELEVEL_MANY_RUNS says how many runs; 200 take about a quarter of an hour.
+EYELEVEL_MANY_RUNS sets the number of runs; 200 take about a quarter of an hour.
 """
 
 import json
@@ -19,15 +19,15 @@ from base.places import PROJECT
 
 RUNS = int(os.environ.get("EYELEVEL_MANY_RUNS", "200"))
 PROTOCOLS = 2
-# A machine may be too busy for some.
+# A machine may be too busy for some runs.
 VALID_SHARE = 0.9
-# Before that, programs are looked up, modules loaded, and buffers grown.
+# During this part, programs are looked up, modules loaded, and buffers grown.
 WARM_UP_SHARE = 0.2
-# The memory that a campaign may keep of a run: an attempt is a row of about fifty values. (A run leaves 150 kB on the
-# disk.) The second number is the step in which memory is given back.
+# The memory that a campaign may keep for each run: an attempt is a row of about fifty values. (A run leaves 150 kB on
+# the disk.) The second number is the step in which memory is returned.
 MEMORY_BYTES_A_RUN = 20_000
 MEMORY_STEP_BYTES = 2_000_000
-# Counts of the whole machine: other programs come and go, and the kernel takes networks down some time after their last
+# Counts for the whole machine: other programs come and go, and the kernel removes networks some time after their last
 # process.
 OTHERS = {"cgroups": 5, "kernel_networks": 20}
 
@@ -52,7 +52,7 @@ def test_a_campaign_holds_no_more_after_many_runs(tmp_path: Path) -> None:
     footprints = [Footprint(**json.loads(line)) for line in samples.read_text().splitlines()]
     assert len(footprints) >= blocks
     begin = round(WARM_UP_SHARE * len(footprints))
-    # Several footprints each, since the next run may just be prepared in one, and not in another.
+    # Use several footprints at each end, since the next run may be prepared in one and not in another.
     first, last = footprints[begin : 2 * begin + 1], footprints[-begin - 1 :]
     runs = PROTOCOLS * (len(footprints) - len(last) - begin)
     growth = {

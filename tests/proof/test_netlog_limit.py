@@ -1,4 +1,4 @@
-"""A page that makes the browser log more than it may has no load that counts, over either protocol."""
+"""A page that makes the browser exceed its log's limit has no valid load, over either protocol."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ from tuning import networks, protocols
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 
-# Loads as `measure.run.visit` does, with a limit that is reached in seconds.
+# Loads a page like `measure.run.visit`, with a limit that is reached in seconds.
 LIMIT_MB = 1
 VISIT = f"""
 import sys
@@ -29,7 +29,7 @@ from measure.run import visit
 browsers.chromium_browser.NETLOG_MB = {LIMIT_MB}
 visit.main(sys.argv[1])
 """
-# It asks for 1200 things, and then for another page, so that the log has one again when the first is dropped from it.
+# The page sends 1200 requests, then navigates, so that the log contains a page again when the first is dropped.
 PAGE = """<!doctype html><title>Much</title><script>
 (async () => {
   for (let n = 0; n < 60; n++)

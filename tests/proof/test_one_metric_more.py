@@ -1,4 +1,4 @@
-"""Nothing but the list of metrics knows how many there are: the tests of tables and figures hold with one more."""
+"""Only the list of metrics determines their number: the tests of tables and figures pass with one more."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ def test_the_tests_of_tables_and_figures_hold_with_one_metric_more(tmp_path: Pat
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     tests = [PROJECT / "tests" / "analysis", PROJECT / "tests" / "measure" / "campaign" / "test_results.py"]
     command = [sys.executable, "-m", "pytest", "-p", "toy_metric", "--basetemp", str(tmp_path / "base")]
-    # Films know no metrics.
+    # Films do not depend on metrics.
     command += ["-m", "not slow", "--ignore-glob=*/test_film_frames.py", *map(str, tests)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=PROJECT)
     assert done.returncode == 0, done.stdout

@@ -1,5 +1,8 @@
-"""Captures of loads with losses: every byte is accounted for, what was sent again is told as that, and one loss blocks
-other streams over TCP, for as long as it must, and not over QUIC."""
+"""Captures of loads with losses.
+
+Every byte is accounted for, and retransmissions are recognised. One loss blocks other streams over TCP for as long as
+it must, and does not over QUIC.
+"""
 
 from functools import partial
 from pathlib import Path
@@ -28,16 +31,16 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="packets", l
 PROTOCOLS = ("tcp+", "quic")
 RUNS = 3
 
-# Without a link, so that nothing queues: what follows a loss shows it at once, and its repair takes a round trip.
+# Without a link, nothing queues: the packets after a loss reveal it at once, and its repair takes a round trip.
 RTT_MS = 400.0
-# Numbers of packets to the browser, which begin with the answers to the pings: here most carry content, over either
-# transport. Some between them acknowledge requests; where one of these is lost, the next number is tried.
+# Numbers of packets to the browser, the first of which answer the pings; these ones mostly carry content, over either
+# transport. Some packets between them acknowledge requests: if one of those was lost, the next number is tried.
 LOST_PACKETS = tuple(ECHOES + number for number in (98, 104, 110, 116))
-# So small that what follows a lost packet is of other streams.
+# So small that the data after a lost packet belongs to other streams.
 STYLES, STYLE_BYTES = 120, 1100
-# TCP may wait for packets that come in another order, for a quarter of a round trip (RFC 8985, section 6.2).
+# TCP may wait a quarter of a round trip for reordered packets (RFC 8985, section 6.2).
 REORDERING_MS = RTT_MS / 4
-# From the loss being seen to its repair there is a round trip, and what a busy machine adds.
+# From the detection of a loss to its repair it takes a round trip, plus the delays of a busy machine.
 BUSY_MS = 100.0
 
 
@@ -72,12 +75,12 @@ def test_loads_with_losses_are_accounted_for_to_the_last_byte(site: str, network
             if row["direction"] == "down":
                 payloads_bytes.add(row[PAYLOAD])
     assert again_bytes
-    if site == "demo-light":  # others ask for what depends on time
+    if site == "demo-light":  # the requests of others depend on time
         assert len(payloads_bytes) == 1
 
 
 def styles(folder: Path) -> Site:
-    """A page with style sheets, all from one server. The browser asks for all at once, over either transport."""
+    """A page with style sheets, all from one server. The browser requests all at once, over either transport."""
     address, style = "192.0.2.1", b"/*" + b"-" * STYLE_BYTES + b"*/"
     urls = [f"https://styles.example/{number}" for number in range(STYLES)]
     page = '<!doctype html><link rel="icon" href="data:,">' + "".join(
@@ -91,7 +94,7 @@ def styles(folder: Path) -> Site:
 
 
 def styles_behind_loss(folder: Path, lost_packet: int | None) -> dict[str, CapturedRun]:
-    """A load of the style sheets over each transport, of which that packet to the browser was lost."""
+    """A load of the style sheets over each transport, in which this packet to the browser was lost."""
     network = Network("far", min_rtt_ms=RTT_MS, drop_down_packets=(lost_packet,) if lost_packet else None)
     runs = {run.setting["protocol"]: run for run in captured_runs(folder, styles(folder), network, 1)}
     for run in runs.values():
@@ -122,17 +125,17 @@ def test_one_loss_blocks_other_streams_for_a_round_trip_over_tcp_and_not_over_qu
     else:
         pytest.fail("none of the lost packets carried content over both transports")
     assert quic["others_ms"] == quic["front_ms"] == quic["record_ms"] == 0
-    # The data after the loss wait until the repair: a round trip, after two packets more that show the loss.
+    # The data after the loss wait for the repair: a round trip, after two more packets that reveal the loss.
     longest_ms = RTT_MS + REORDERING_MS + BUSY_MS
     assert tcp["gaps"] == 1
     assert RTT_MS <= tcp["front_longest_ms"] <= tcp["front_ms"] <= longest_ms
     assert 0 < tcp["others_longest_ms"] <= tcp["others_ms"] <= longest_ms
     assert tcp["others_bytes"] > STYLE_BYTES
-    # A packet of QUIC may have parts of streams that are continued in the next.
+    # A QUIC packet may have parts of streams that continue in the next one.
     assert quic["gaps"] <= 2
     assert quic["stream_ms"] <= longest_ms
     assert quic["stream_bytes"] <= 2 * STYLE_BYTES
-    # In one sequence, the same packets would have blocked other streams as TCP's did.
+    # In a single sequence, the same packets would have blocked other streams as TCP's did.
     assert quic["sequence_gaps"] == 1
     assert RTT_MS <= quic["sequence_front_longest_ms"] <= quic["sequence_front_ms"] <= longest_ms
     assert quic["sequence_front_bytes"] > STYLE_BYTES

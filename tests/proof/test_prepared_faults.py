@@ -1,7 +1,7 @@
-"""Whatever process of a prepared load is killed: its turn comes to a reason, or to a load, and nothing stays behind. If
-another load is measured beside it, that one is not touched, and the other way round.
+"""If any process of a prepared load is killed, its turn ends with a reason or a load, and nothing remains.
 
-Takes about five minutes, and one more for each server.
+A load that is measured at the same time is not affected, and vice versa. Takes about five minutes, and one more for
+each server.
 """
 
 import os
@@ -27,7 +27,7 @@ from tuning.protocols import Protocol
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads(group="faults")]
 
-# How programs are called in /proc/PID/comm, which has 15 letters.
+# The names of programs in /proc/PID/comm, which has 15 letters.
 VICTIMS = ("unshare", "python", "mm-net", "dnsmasq", "Xvfb", "node", "chromedriver", "chromium")
 TCP = protocols.load()["tcp"]
 
@@ -40,7 +40,7 @@ def test_a_prepared_load_of_which_a_process_is_killed_is_an_attempt_and_no_more(
 ) -> None:
     site, folder = write_site(generate("demo-light"), tmp_path / "site"), tmp_path / "runs" / "1-1"
     folder.mkdir(parents=True)
-    # It must have its browser within this limit, on a busy machine, too.
+    # The browser must be ready within this limit, also on a busy machine.
     loading = Loading(filmed=False, quiet_ms=500, limit_s=200)
     setting = Setting(site, networks.load()["dsl"], require_served([protocol])[0], loading)
     load = PAGES.prepare(setting, None, folder)
@@ -55,7 +55,7 @@ def test_a_prepared_load_of_which_a_process_is_killed_is_an_attempt_and_no_more(
 @pytest.mark.parametrize("of_next", [False, True], ids=["of the run", "of the next"])
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_a_kill_in_the_quiet_time_ends_one_of_two_loads_and_no_more(victim: str, of_next: bool, tmp_path: Path) -> None:
-    """Both are alive: one is measured, and the next is prepared beside it."""
+    """Both loads are alive: one is measured, and the next is prepared at the same time."""
     site = write_site(generate("demo-light"), tmp_path / "site")
     loading = Loading(filmed=False, quiet_ms=QUIET_SIGN_MS + 10_000, limit_s=200)
     setting = Setting(site, networks.load()["dsl"], TCP, loading)
@@ -91,10 +91,10 @@ def test_a_kill_in_the_quiet_time_ends_one_of_two_loads_and_no_more(victim: str,
     assert all(is_made(folder) for folder in folders)
     assert still_there(below) == []
     rows = [PAGES.judge(setting, run, 1, folder, tmp_path) for run, folder in zip(runs, folders, strict=True)]
-    # The other has met nothing of it.
+    # The other load is not affected.
     assert rows[0 if of_next else 1].valid, rows
 
 
 def victim_in(names: list[str], victim: str) -> bool:
-    """Whether `victim` is among `names`; Python is called by its version."""
+    """Whether `victim` is among `names`; Python's name includes its version."""
     return any(is_called(name, victim) for name in names)

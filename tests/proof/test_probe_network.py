@@ -1,4 +1,4 @@
-"""Probed networks are what they are set to be: rates, round trips, queues within 5 %, losses within their interval."""
+"""Probes find the settings of networks: rates, round trips and queues within 5 %, losses within their interval."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ from tuning.queues import Queue
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 NETWORKS = networks.load()
-# How many packets were lost without load, of how many, as the profile's comments say.
+# The comments in a profile with the number of packets lost without load, and the number sent.
 LOST = re.compile(r"^# (up|down): (\d+) of (\d+) packets lost without load", re.MULTILINE)
 LONG = Network("long", min_rtt_ms=20, up_mbps=5, down_mbps=50, queue_ms=100)
 COUNTED = Network(

@@ -1,4 +1,4 @@
-"""A page that asks for more than a recording may hold: the rest is named, and the memory is bounded meanwhile."""
+"""A page with more requests than a recording may hold: the surplus is reported, and the memory stays bounded."""
 
 import json
 import os

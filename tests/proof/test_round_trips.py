@@ -1,4 +1,4 @@
-"""Every recording at hand, handed on in every format that can be written, keeps what docs/formats.md says."""
+"""Every available recording, exported to every format that can be written, keeps the properties in docs/formats.md."""
 
 import json
 import re
@@ -16,10 +16,10 @@ from record.site import write_site
 
 pytestmark = pytest.mark.needs_corpus
 
-# Those of Mahimahi's that were recorded over https, but for redirects to it; in the others http becomes https.
+# Mahimahi recordings made over https (except redirects to it); in all others http becomes https.
 SECURE = ("www.yelp.com", "www.apple.com")
 
-# Not stored, or told anew: connections' own, lengths, and cookies' values.
+# Fields that are not stored, or are generated again: those of connections, lengths, and values of cookies.
 CHANGED = NOT_REPLAYED | {"content-length"}
 
 
@@ -43,7 +43,7 @@ def test_a_mahimahi_recording_comes_out_as_it_went_in(name: str, tmp_path: Path)
 
 
 def saved(file: Path) -> dict[str, Any]:
-    """The content of a save file, in comparable form; the request has only the parts that a site keeps."""
+    """The content of a save file, in comparable form; of the request only the parts that a site keeps."""
     record = _RequestResponse.FromString(file.read_bytes())
     headers = [(header.key.lower(), header.value.strip()) for header in record.response.header]
     fields = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
@@ -70,14 +70,14 @@ def test_a_har_comes_out_as_it_went_in(tmp_path: Path) -> None:
 
 
 def entries(archive: Path) -> list[dict[str, Any]]:
-    """The entries of an archive, in comparable form; requests have only the parts that a site keeps."""
+    """The entries of an archive, in comparable form; of requests only the parts that a site keeps."""
     listed = sorted(json.loads(archive.read_text())["log"]["entries"], key=lambda entry: str(entry["startedDateTime"]))
     return [entry_told(entry) for entry in listed]
 
 
 def entry_told(entry: dict[str, Any]) -> dict[str, Any]:
     response, content = entry["response"], entry["response"]["content"]
-    # A value of several lines is several fields.
+    # A value with several lines represents several fields.
     headers = [
         (field["name"].lower(), line.strip()) for field in response["headers"] for line in field["value"].split("\n")
     ]

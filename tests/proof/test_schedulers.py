@@ -1,4 +1,4 @@
-"""Every scheduler over QUIC, and NGINX with and without a bound of the kernel: each in its order, three times."""
+"""Every scheduler over QUIC, and NGINX with and without the kernel's limit: each serves in its order, three times."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="order", lan
 PROTOCOLS = protocols.load()
 TIMES = 3
 PARTS = 100
-# Beyond what the same server differs by from load to load: in what order requests arrive.
+# The largest allowed distance of the level pair's scheduler from NGINX. Loads of one server differ by less, since their
+# requests arrive in varying order.
 NEAR = 0.06
 
 
@@ -31,7 +32,7 @@ def protocol_named(name: str) -> Protocol:
 
 
 def places(order: OrderOfService) -> dict[str, list[float]]:
-    """When each hundredth of a response left, as the share of all bytes that left before; by path."""
+    """For each path, when each hundredth of its response was sent, as the share of all bytes sent before."""
     parts: dict[str, list[tuple[int, int]]] = {path: [] for path in ORDERED}
     total = 0
     for part in order.served:
@@ -46,7 +47,7 @@ def places(order: OrderOfService) -> dict[str, list[float]]:
 
 
 def distance(one: OrderOfService, other: OrderOfService) -> float:
-    """By how much of all bytes one and the same byte is sent earlier or later, in the mean."""
+    """The mean shift of a byte between the two orders, as a share of all bytes."""
     first, second = places(one), places(other)
     differences = [abs(a - b) for path in ORDERED for a, b in zip(first[path], second[path], strict=True)]
     return sum(differences) / len(differences)

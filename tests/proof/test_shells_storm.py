@@ -105,7 +105,7 @@ def options_of(program: str) -> dict[str, tuple[str, ...] | None]:
 
 
 def random_command_line(choose: random.Random) -> list[str]:
-    """A command line that somebody might write."""
+    """A command line that a user might write."""
     program = choose.choice(list(PROGRAMS))
     words = stack(program) + [choose.choice(values) for values in PROGRAMS[program]]
     every_option = list(options_of(program).items())
@@ -118,7 +118,7 @@ def random_command_line(choose: random.Random) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def world() -> Iterator[None]:
-    """Each test runs in a network namespace of its own."""
+    """Run each test in a separate network namespace."""
     with network_namespace():
         yield
 
@@ -164,7 +164,8 @@ def test_whatever_is_killed_whenever_nothing_is_left() -> None:
         tree = Marked(shells, TRAFFIC)
         try:
             processes = tree.processes()
-            # Each shell and its supervisor; then the command, and what it has started, which may end by itself.
+            # The victims are each shell and its supervisor, then the command and its children, which may end by
+            # themselves.
             victim = choose.randrange(2 * depth + 1)
             with namespaces_kept(processes) as namespaces:
                 assert len(namespaces) == depth

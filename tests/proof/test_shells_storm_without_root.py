@@ -1,4 +1,5 @@
-"""The storm of faults and command lines (test_shells_storm.py) leaves nothing of an ordinary user's shells either."""
+"""After the storm of faults and command lines (test_shells_storm.py), nothing remains of an ordinary user's shells
+either."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The records of a lossless bulk download agree with themselves and with the network: window, rate and RTT."""
+"""The records of a lossless bulk download agree with each other and with the network: window, rate and RTT."""
 
 import random
 from dataclasses import dataclass
@@ -19,27 +19,27 @@ from tuning import protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# A queue that no window fills within the download, so that nothing is lost.
+# A queue that no window fills during the download, so that nothing is lost.
 NETWORK = Network("known", min_rtt_ms=80, up_mbps=10, down_mbps=10, queue_ms=1000)
 SIZE_BYTES = 8_000_000
-# The share of a packet on the wire that counts in the window: TCP's payload of a full segment, all that QUIC puts into
-# UDP.
+# The share of a packet on the wire that counts in the window: TCP's payload of a full segment; for QUIC the whole UDP
+# payload.
 PAYLOAD_SHARE = {"tcp": 1448 / 1500, "quic": 1250 / 1278}
-# The part of the download that is looked at: when its start is over, also BBR's drain.
+# The part of the download that is examined: after its start and BBR's drain.
 PART = (0.4, 0.97)
-# When nothing was acknowledged for longer, the machine had no time for the replay, and the load is made again.
+# If nothing was acknowledged for longer, the machine had no time for the replay, and the load is repeated.
 QUIET_S, TRIES = 0.1, 4
 TOLERANCE = 0.1
 BBR_GAIN = 2.0
 
-# A pause of QUIET_S spoils a load, which other tests beside it would make again and again.
+# A pause of QUIET_S spoils a load; next to other tests, it would be repeated again and again.
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     page = b'<!doctype html><title>bulk</title><link rel="stylesheet" href="/bulk">'
-    # A style sheet holds the load event back and is read to its end, whatever is in it.
+    # A style sheet delays the load event and is read to its end, whatever its content.
     bulk = b"/*" + random.Random(1).randbytes(SIZE_BYTES).replace(b"*", b"+") + b"*/"
     exchanges = (
         generated_exchange("https://bulk.example/", "text/html", page, "192.0.2.1"),
@@ -65,7 +65,7 @@ class Means:
 
 
 def means(log: Qlog) -> Means:
-    """Over time, but for the RTT: over what was delivered, as Little's law (Operations Research 9, 1961) has it."""
+    """Means over time; for the RTT, over delivered data, as in Little's law (Operations Research 9, 1961)."""
     table = series(log, log.began_s)
     whole = table["delivered"].max()
     part = table[table["delivered"].between(PART[0] * whole, PART[1] * whole)]
@@ -87,7 +87,7 @@ def means(log: Qlog) -> Means:
 
 
 def download(site: Site, protocol: Protocol, folder: Path) -> tuple[Qlog, Means]:
-    """The log of the bulk download, and its means, of a load in which the machine was quiet."""
+    """The log and the means of a bulk download, in a load during which the machine was quiet."""
     for number in range(TRIES):
         tried = folder / str(number)
         tried.mkdir()
@@ -119,18 +119,18 @@ def test_window_is_rate_times_rtt(name: str, site: Site, tmp_path: Path) -> None
     assert NETWORK.down_mbps
     link = NETWORK.down_mbps * 1e6 / 8 * PAYLOAD_SHARE[protocol.transport]
     assert values.rate < 1.03 * link
-    if values.window > 1.25 * link * values.min_rtt_s:  # or slow start has ended early, and the window does not fill it
+    if values.window > 1.25 * link * values.min_rtt_s:  # otherwise slow start ended too early
         assert values.rate == pytest.approx(link, rel=0.05)
     assert values.min_rtt_s * 1e3 == pytest.approx(NETWORK.min_rtt_ms, rel=0.02)
     assert values.in_flight == pytest.approx(product, rel=TOLERANCE)
     states = [event.data["new"] for event in log.named(STATE)]
     if protocol.congestion_control == "cubic":
-        # Cubic sends all that its window lets it.
+        # Cubic sends as much as its window allows.
         assert values.window == pytest.approx(product, rel=TOLERANCE)
         assert states.index("slow_start") < states.index("congestion_avoidance")
     else:
-        # BBR paces at what it takes the link's rate for; its window is a bound, twice the product and something for
-        # acknowledgements that come in lumps.
+        # BBR paces at its estimate of the link's rate. Its window is only a limit: twice the product, and an allowance
+        # for aggregated acknowledgements.
         assert values.estimate == pytest.approx(values.rate, rel=TOLERANCE)
         assert BBR_GAIN * (1 - TOLERANCE) < values.window / least_product < 1.5 * BBR_GAIN
         assert states.index("startup") < states.index("drain") < states.index("probe_bw")

@@ -1,4 +1,4 @@
-"""A network whose rate, delay and loss follow a file has that rate within 1 %, and that delay within 1 ms.
+"""A network whose rate, delay and loss follow a file has this rate within 1 %, and this delay within 1 ms.
 
 Each check of its validation fails for another file.
 """
@@ -21,7 +21,7 @@ from tuning.networks import Network
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
-# Generated: no measured network.
+# Generated, not from a measured network.
 RATES = "time_s,rate_mbps,delay_ms,loss\n0,8,0,0\n0.4,16,20,0.02\n0.9,12,5,0\n1.6,6,40,0.01\n2,0,0,0\n"
 SLOWER = RATES.replace("16,20", "12,20")
 STEPS = "time_s,delay_ms,loss\n" + "".join(
@@ -34,7 +34,7 @@ LOSSIER = STEPS.replace(",0.02", ",0.2")
 
 
 def walk(seconds: int, step_ms: int, usual_mbps: float) -> str:
-    """A rate that wanders from step to step by up to a third, as cellular ones do."""
+    """A rate that wanders from step to step by up to a third, as cellular rates do."""
     draws, mbps, rows = Random(3), usual_mbps, ["time_s,rate_mbps"]
     for step in range(seconds * 1000 // step_ms + 1):
         rows.append(f"{step * step_ms / 1e3:.3f},{mbps:.3f}")
@@ -46,7 +46,7 @@ KINDS = {
     "cellular": walk(20, 100, 12),
     "slow": walk(20, 100, 1),
     "fast": walk(10, 50, 25),
-    # The first half second of each 15 s is an outage, as a satellite's.
+    # The first half second of each 15 s is an outage, as on a satellite link.
     "outages": "time_s,rate_mbps\n0,0\n0.5,20\n7,12\n15,0\n15.5,15\n30,0\n",
     "short": "time_s,rate_mbps\n0,30\n0.03,6\n0.1,0\n0.117,0\n",
 }
@@ -99,7 +99,7 @@ def test_each_kind_of_rates_is_followed(kind: str, direction: str, tmp_path: Pat
     measurement = measured(network, sites)
     way = getattr(measurement, direction)
     assert way.mbps == pytest.approx(way.trace.mbps, rel=0.01)
-    # And nearly what its file has on average.
+    # The rate is also near the mean of its file.
     assert way.mbps == pytest.approx(network.rate_of(direction), rel=0.1)
 
 
@@ -115,7 +115,7 @@ def test_what_follows_another_file_fails(
     up: str, down: str, wrong: set[str], folder: Path, sites: Mapping[str, Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, played = following(folder, "steps", "rates"), following(folder, up, down)
-    # The emulated network plays other files than the probe believes.
+    # The emulated network plays other files than the probe assumes.
     monkeypatch.setattr(path, "to_json", lambda _: to_json(said))
     measurement = measure_network(played, sites[WINDOW_PAGE])
     assert failures(judge_network(said, measurement)) == wrong

@@ -1,4 +1,5 @@
-"""A user study as it is by default, with 12 pairs, played through by participants who look, guess and go away."""
+"""A user study with default settings, with 12 pairs, played through by participants who look, guess and leave the
+page."""
 
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from base.places import PROJECT
 from eyelevel.commands.report import main as report
 from eyelevel.commands.user_study import main
 
-# The default: nine pairs that were measured, and three controls.
+# The default: nine pairs of measured films, and three controls.
 SITES, PAIRS = 9, 12
 FIRST_IS_NOTICED = "Behind DSL, 100.0 % (82.4 % to 100.0 %) of 18 votes notice a difference between TCP+ and QUIC"
 
@@ -43,7 +44,7 @@ def test_sessions_of_twelve_pairs_are_in_the_report(tmp_path: Path) -> None:
 
 @contextmanager
 def serving(campaign: Path) -> Iterator[str]:
-    """The address of the campaign's study, which the command serves while the block runs."""
+    """Serve the campaign's study for the duration of the block; yields its address."""
     command = [sys.executable, "-m", "eyelevel", "user-study", "serve", str(campaign), "--port", "0"]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -55,7 +56,7 @@ def serving(campaign: Path) -> Iterator[str]:
 
 
 def take_part(browser: Browser, *, guesses: bool, stays: bool) -> list[int]:
-    """Go through a session: by looking, or by saying the same of all; and without leaving the page, or not."""
+    """Go through a session: by looking or by answering "same" to everything, and with or without leaving the page."""
     # The first pair is practice.
     away = [] if stays else [11.0, 0.0]
 

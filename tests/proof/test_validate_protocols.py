@@ -1,4 +1,4 @@
-"""A protocol that is not as configured fails its check, from true loads; more are in test_validate.py."""
+"""A protocol that is not as configured fails its check, in real loads; other cases are in test_validate.py."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tuning import protocols
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 
 PROTOCOLS = protocols.load()
-# The setting of servers that have shorter TLS records than others.
+# The setting of a server with shorter TLS records.
 RECORDS: dict[str, object] = {"tls_record_bytes": 4096}
 
 

@@ -1,5 +1,7 @@
-"""Validation of managed queues, networks that are off at times, links that retransmit: each passes as set, and fails as
-another is."""
+"""Validation of managed queues, of networks that are off at times, and of links that retransmit.
+
+Each passes with its own settings, and fails with others.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +18,7 @@ from tuning.impairments.on_off import OnOff
 from tuning.networks import Network
 from tuning.queues import Queue
 
-# A network whose directions get another queue each; it has no loss, and nothing else takes long to measure.
+# A network whose directions get a different queue each; it has no loss, and nothing else takes long to measure.
 LINK = Network("q", min_rtt_ms=20, up_mbps=8, down_mbps=8)
 CODEL, PIE, FQ = Queue("codel"), Queue("pie"), Queue("fq_codel")
 MARKING, HEAD = Queue("codel", ecn=True), Queue("drophead", limit_ms=100)

@@ -1,5 +1,7 @@
-"""A rebuffer that is provoked, by a link that stops for 10 s, is counted within 0.3 s of what it is; true pictures of
-1280x720 are played as small ones are."""
+"""A rebuffer caused by a link that stops for 10 s is measured within 0.3 s.
+
+Real pictures of 1280x720 play like small ones.
+"""
 
 import json
 from pathlib import Path
@@ -17,8 +19,8 @@ from tuning.networks import Network
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads, pytest.mark.timing]
 
-# From 5 Mbit/s and what goes beside, 7 Mbit/s leave little to buffer; the file begins with the network, some seconds
-# before the play.
+# The video needs 5 Mbit/s plus overhead, so at 7 Mbit/s little is buffered. The file begins with the network, some
+# seconds before the play.
 RATES = "time_s,rate_mbps\n0,7\n14,0\n24,7\n120,7\n"
 NETWORK = '[stops]\nmin_rtt_ms = 40\nup_mbps = 6\nqueue_ms = 200\ndown_trace = "rates.csv"\n'
 MOST_ERROR_MS = 300
@@ -41,8 +43,8 @@ def test_a_provoked_rebuffer_is_counted(protocol: str, tmp_path: Path) -> None:
     (tmp_path / networks.FILENAME).write_text(NETWORK)
     play = played("video-hd720-30s", networks.load(tmp_path / networks.FILENAME)["stops"], protocol)
     assert play.first_frame_ms is not None
-    # The rebuffer as the arrival of segments gives it: pictures are there until all are played that had come, and again
-    # when those have come for the position that the sound has reached meanwhile.
+    # The rebuffer computed from the arrival of segments: it begins when all segments that have arrived are played, and
+    # ends when those for the position of the sound have arrived.
     began_ms, still_ms = max(play.rebuffers, key=lambda one: one[1])
     before = sum(one.ended_ms < began_ms for one in play.pictures)
     exhausted_ms = play.first_frame_ms + 1000 * SEGMENT_S * before

@@ -1,7 +1,7 @@
-"""Whatever a web archive holds comes back as it was; whatever happens to one costs no more than it names.
+"""Everything in a web archive is imported unchanged; if an archive is damaged, messages name all parts that are lost.
 
-Damage to archives that are packed record by record is found by their checksums, so each body that is imported is one
-that was archived. Plain archives have no checksums: what is there of one that is cut is whole.
+Checksums reveal damage to archives whose records are compressed one by one, so each imported body is one that was
+archived. Uncompressed archives have no checksums: of a truncated one, the remaining records are whole.
 """
 
 import gzip
@@ -21,12 +21,13 @@ from record.formats import read_recording, wacz
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, Site, write_site
 
-# Bytes of Latin-1, as the field of a response may have; at its ends no white space, which is no part of it.
+# Bytes of Latin-1, which a response's field may contain; without white space at the ends, which would not be part of
+# it.
 VALUES = st.text(st.characters(min_codepoint=33, max_codepoint=255), max_size=20)
 NAMES = st.sampled_from(("X-One", "x-two", "ETag", "Location", "Link", "Set-Cookie", "Content-Type", "Alt-Svc"))
 FIELDS = st.lists(st.tuples(NAMES, VALUES), max_size=4).map(tuple)
 STATUSES = st.sampled_from((200, 201, 204, 206, 301, 302, 304, 404, 500))
-# Bodies that look like parts of an archive or of a message, too.
+# Bodies that resemble parts of an archive or of a message.
 PARTS = (b"WARC/1.0\r\n\r\n", PAGE, b"5\r\nab", b"\r\n\r\n", gzip.compress(b"x"))
 BODIES = st.binary(max_size=60) | st.sampled_from(PARTS)
 METHODS = st.sampled_from(("GET", "POST", "HEAD", "OPTIONS"))
@@ -78,14 +79,14 @@ PACKED = [gzip.compress(record, mtime=0) for record in RECORDS]
 
 @st.composite
 def damaged(draw: st.DrawFn, content: bytes) -> bytes:
-    """`content` with a few bytes that are others, lost, or more."""
+    """`content` with a few bytes changed, removed or added."""
     start = draw(st.integers(0, len(content) - 1))
     end = start + draw(st.integers(0, 12))
     return content[:start] + draw(st.binary(max_size=12)) + content[end:]
 
 
 def imported(name: str, content: bytes) -> Recording | None:
-    """The recording; None if it is refused in one line."""
+    """The recording; None if it is refused with one line."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, name).write_bytes(content)
         try:
@@ -117,7 +118,7 @@ def test_a_damaged_archive_is_imported_whole_or_names_what_is_lost(content: byte
 def test_what_is_there_of_an_archive_that_is_cut_is_whole(place: int, packed: bool) -> None:
     records = PACKED if packed else RECORDS
     content = b"".join(records)[:place]
-    # A shorter archive, whole by itself; the line ends behind a record may be missing.
+    # Skip an archive that is shorter but whole; the line ends after its last record may be missing.
     ends = list(accumulate(map(len, records)))
     assume(not any(end - (0 if packed else 4) <= place <= end for end in ends))
     require_all_or_named(imported("x.warc", content))

@@ -1,4 +1,4 @@
-"""The connections that a recorder saw come into a site as they were, from each format that has them."""
+"""The connections that a recorder saw are stored unchanged in a site, from each format that contains them."""
 
 import json
 from dataclasses import asdict, replace
@@ -98,7 +98,7 @@ def archive(creator: str = "WebInspector", version: str = "http/2.0", **timings:
         (archive(version="HTTP/1.1", connect=25, ssl=-1), (25.0, None, None)),
         (archive(version="h3", connect=26, ssl=26), (26.0, None, "h3")),
         (archive(version="http/2+quic/46", connect=26, ssl=26), (26.0, None, "h3")),
-        # TCP was there already, for a request that was foreseen.
+        # TCP had been opened earlier, for a request that the browser expected.
         (archive(connect=45.01, ssl=45), (None, 45.0, "h2")),
         (archive(connect=-1, ssl=-1), None),
         (archive(connect=0, ssl=-1), None),
@@ -118,7 +118,7 @@ def test_a_har_tells_how_long_connections_took(tmp_path: Path, document: Any, se
 
 
 def test_a_host_s_name_with_the_dot_of_the_root_is_the_host_without_it(tmp_path: Path) -> None:
-    """Whether a recorder names a host as it is in the URL or as it was sent in TLS, which has no such dot."""
+    """Recorders may use the host of the URL, or that sent in TLS, which lacks the dot."""
     entry = archive(connect=25, ssl=45)
     entry["log"]["entries"][0]["request"]["url"] = "https://a.example./"
     (tmp_path / "a.har").write_text(json.dumps(entry))

@@ -1,4 +1,5 @@
-"""Packed bodies that browsers can unpack are unpacked to the same bytes; what they cannot is named."""
+"""Compressed bodies are decompressed to the same bytes as in browsers; those that browsers cannot decompress are
+reported."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""The demo sites: the same bytes every time, what they promise to be, and pages that a browser loads whole."""
+"""The demo sites: identical bytes every time, the promised properties, and pages that a browser loads completely."""
 
 import hashlib
 import io
@@ -30,7 +30,7 @@ from servers.certificates import certify, machine_ca
 
 LOAD_TIMEOUT_S = 60
 
-# Servers, then the least and most requests and bytes.
+# Servers, then the minimum and maximum of requests and of bytes.
 PROMISED = {
     "demo-light": (2, (8, 8), (60_000, 100_000)),
     "demo-news": (12, (85, 95), (1_400_000, 1_600_000)),
@@ -55,7 +55,7 @@ def digest(recording: Recording) -> str:
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[subprocess.Popen[str]]:
-    """Another process that generates the sites at the same time, with another order of hashes."""
+    """Another process that generates the sites at the same time, with another hash order."""
     environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONDONTWRITEBYTECODE": "1"}
     root = PROJECT
     command = [sys.executable, "-c", DIGESTS]
@@ -124,7 +124,7 @@ def test_photographs_have_the_weight_of_real_ones_and_none_is_like_another(recor
     for picture in pictures:
         with Image.open(io.BytesIO(picture)) as image:
             pixels = image.width * image.height
-        # The small ones are mostly tables; photographs for the web have 0.1 to 0.25 bytes a pixel.
+        # Small pictures mostly consist of headers; photographs on the web have 0.1 to 0.25 bytes a pixel.
         assert 0.1 <= len(picture) / pixels <= (0.25 if pixels > 50_000 else 0.4)
 
 
@@ -165,7 +165,7 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
     recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path / "cache"))
-    # A browser that was stopped leaves the folder of its socket, whose path must be short.
+    # A killed browser leaves the folder of its socket, whose path must be short.
     with serving(recording, tmp_path) as (port, requests), TemporaryDirectory() as temporary:
         command = [
             *AS_ORDINARY_USER,
@@ -193,7 +193,7 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
 
 @contextmanager
 def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Answer for all hosts of a recording on a port of the loopback; yields it and the list of requests."""
+    """Serve all hosts of a recording on a loopback port; yields the port and the list of requests."""
     responses = {(exchange.method, exchange.url): exchange.response for exchange in recording.exchanges}
     requests: list[tuple[str, str]] = []
 
@@ -226,7 +226,7 @@ def serving(recording: Recording, folder: Path) -> Iterator[tuple[int, list[tupl
         request_queue_size = 128
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """A browser that ends with connections open is no error."""
+            """Do nothing: a browser may end with open connections."""
 
     hosts = tuple(sorted({urlsplit(exchange.url).netloc for exchange in recording.exchanges}))
     certificate = certify(machine_ca(), {"127.0.0.1": hosts}, folder)["127.0.0.1"]

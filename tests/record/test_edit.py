@@ -1,4 +1,4 @@
-"""Variants of sites hold what their edits say, and refuse to be what their original is."""
+"""Variants of sites contain the results of their edits, and must differ from their original."""
 
 from pathlib import Path
 

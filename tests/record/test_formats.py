@@ -1,4 +1,4 @@
-"""A new format is one file: no other line of the project changes."""
+"""A new format takes one file: no other line of the project changes."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ def write(site, path):
     path.write_text(exchange.url + "\\n" + site.recorded(exchange).response.body.decode())
 '''
 
-# As if the folder `record/formats` had a file more. The sites go to a folder of the test.
+# Adds the file to the folder `record/formats`. The sites go to a folder of the test.
 PROGRAM = """
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""docs/formats.md says what a site keeps in each format that it can be exported in, and what it loses."""
+"""docs/formats.md states which properties of a site each export format keeps and loses."""
 
 import gzip
 from pathlib import Path
@@ -11,7 +11,7 @@ from record.formats import writable_formats
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 
-# As no encoder of ours packs it.
+# Compressed in a way that no encoder of ours would produce.
 PACKED = gzip.compress(b"<p>" * 99, compresslevel=1, mtime=7)
 HTML = (("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("Content-Length", str(len(PACKED))))
 PAGE = Exchange("GET", "https://a.example/", Response(200, "Fine", HTML, PACKED), "192.0.2.1", 0.0, 12.345)

@@ -1,4 +1,5 @@
-"""Archives as tools write them, which hold bodies otherwise than they were sent: a browser gets what it got."""
+"""HARs as tools write them, whose bodies differ from those on the wire: after an import, a browser gets the original
+bodies."""
 
 import base64
 import json
@@ -26,7 +27,7 @@ CSS = "p { color: navy }" * 9
 
 
 def entry(url: str = PAGE, kind: str = "text/html; charset=utf-8", status: int = 200, **changes: Any) -> dict[str, Any]:
-    """An entry of an archive. `changes` are those of its content, and `encoding_field` its content-encoding."""
+    """An entry of an archive. `changes` apply to its content; `encoding_field` is its content-encoding."""
     field = changes.pop("encoding_field", None)
     whole = har_entry(url, **{"text": "<!doctype html><p>", "mimeType": kind, **changes})
     headers = [("Content-Type", kind), *([("Content-Encoding", field)] if field else [])]
@@ -306,7 +307,7 @@ def test_a_redirect_to_a_url_that_was_recorded_over_https_alone_leads_there(link
     assert recording.url == PAGE
 
 
-# Whatever a site holds comes back from an archive.
+# Everything in a site survives the export to an archive.
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzX-", min_size=1, max_size=12).map(lambda name: f"X-{name}")
 VALUES = st.text([chr(code) for code in (*range(0x21, 0x7F), *range(0x80, 0x100))], max_size=20)

@@ -1,4 +1,4 @@
-"""An HTTP archive of several pages: one of them is imported, with what it asked for alone."""
+"""An HTTP archive with several pages: one of them is imported, with only its own requests."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,8 @@ def entry(page: str, url: str, second: int, kind: str = "text/html") -> dict[str
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """A small archive of two pages behind an empty one. The second has more entries, and one of the first's, too."""
+    """A small archive of two pages after an empty one. The second has more entries, one of which is also the
+    first's."""
     pages = [
         {"id": "0", "title": "New tab"},
         {"id": "1", "title": FIRST, "pageTimings": {"onLoad": 100}},

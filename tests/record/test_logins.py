@@ -1,4 +1,4 @@
-"""A page that was recorded with a login: the browser that is shown the replay has no name and no password."""
+"""A page recorded with a login: a browser that loads the replay has no user name and no password."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A stored message is read in parts as it would be read whole."""
+"""Reading a stored message in parts gives the same as reading it whole."""
 
 import os
 from pathlib import Path
@@ -59,6 +59,6 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_file_whose_file_system_tells_no_size_is_read(tmp_path: Path) -> None:
-    # One of the kernel's, which has lines and no blank one.
+    # A file of the kernel's, which has lines but no blank one.
     with pytest.raises(MalformedMessage, match="no blank line"):
         read_message(Path("/proc/self/status"), LIMIT_BYTES)

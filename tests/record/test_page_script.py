@@ -1,4 +1,4 @@
-"""Page scripts: their steps are made when a page is recorded and in each load of the site, and no value is kept."""
+"""Page scripts: their steps run when a page is recorded and in each load of the site, and no secret value is kept."""
 
 import gzip
 import json
@@ -47,7 +47,7 @@ STEPS = ["click #host >>> .accept", "gone #banner", "fill #user", "fill #passwor
 
 @dataclass(frozen=True)
 class Recorded:
-    """How recording went."""
+    """The result of a recording."""
 
     folder: Path
     status: int
@@ -59,7 +59,7 @@ class Recorded:
 
 
 def record(folder: Path, script: str, secrets: dict[str, str]) -> Recorded:
-    """The page with the banner, recorded with `script`."""
+    """Record the page with the banner, with `script`."""
     (folder / "steps.mjs").write_text(script)
     options: list[str | Path] = [
         "--script",
@@ -127,7 +127,7 @@ def test_a_script_that_cannot_be_run_ends_the_recording_with_its_reason(
 
 
 def exchange(url: str = f"{WWW}/", fields: Headers = (), body: bytes = b"<!doctype html><title>A</title>") -> Exchange:
-    """The page, or what else is at `url`."""
+    """The exchange of the page, or of another `url`."""
     return Exchange("GET", url, Response(200, "OK", (("Content-Type", "text/html"), *fields), body), HOSTS[HOST])
 
 

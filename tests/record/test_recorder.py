@@ -1,4 +1,4 @@
-"""Recording: what servers sent is what is stored and replayed, nothing private is kept, nothing is left half-way."""
+"""Recording: what servers sent is stored and replayed, nothing private is kept, and nothing is left half-finished."""
 
 import hashlib
 import json
@@ -66,7 +66,7 @@ EXPECTED = {
     ("OPTIONS", f"{API}/preflighted", 204),
     ("PUT", f"{API}/preflighted", 201),
     ("GET", f"{STATIC}/stream.txt", 200),
-    # How the page says that the stream came to it as it was sent, and how large its window is.
+    # The page reports in this way that the stream arrived as sent, and the size of its window.
     ("GET", f"{WWW}/streamed?slowly", 204),
     ("GET", f"{WWW}/1366x768", 204),
 }
@@ -74,7 +74,7 @@ EXPECTED = {
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded site, the recorder's messages, NGINX's log, and its servers' answers without a proxy in between."""
+    """A recorded site, the recorder's messages, NGINX's log, and its servers' answers without the proxy."""
 
     site: Site
     status: int
@@ -85,7 +85,7 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """A page of origin.py, recorded between two that cannot be."""
+    """A page of origin.py, recorded between two pages that cannot be recorded."""
     folder = tmp_path_factory.mktemp("origin")
     urls = ["https://nowhere.example/", "http://origin.example/", "https://static.origin.example/missing"]
     options = ["--origin-ca", str(machine_ca_certificate()), "--into", str(folder / "sites")]
@@ -121,7 +121,7 @@ def test_what_is_stored_is_what_the_servers_send(recorded: Recorded) -> None:
         assert comparable(stored.headers) == comparable(expected.headers), exchange.url
         encodings.add(stored.header("content-encoding"))
     assert encodings == {None, "gzip", "br"}
-    # It came over both versions of HTTP, and in every framing.
+    # The answers used both versions of HTTP, and every framing.
     assert "GET /photo.png HTTP/2.0" in recorded.access_log and "GET /code.js HTTP/1.1" in recorded.access_log
     assert any(["Transfer-Encoding", "chunked"] in answer["headers"] for answer in recorded.answers)
 
@@ -146,7 +146,7 @@ def test_servers_and_times_are_kept(recorded: Recorded) -> None:
 def test_connections_are_kept_as_they_were(recorded: Recorded) -> None:
     site = recorded.site
     assert {(connection.host, connection.alpn) for connection in site.connections} == {
-        ("origin.example", None),  # over plain http, which sent the browser on
+        ("origin.example", None),  # over plain http, which redirected the browser
         ("origin.example", "h2"),
         ("www.origin.example", "h2"),
         ("api.other.example", "h2"),
@@ -237,7 +237,7 @@ def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: sig
         text=True,
     ) as process:
         assert process.stdin and process.stdout
-        # The line comes when the browser's request has, and the browser waits for an answer.
+        # The line is printed when the request has arrived, and the browser waits for an answer.
         recorder = process.stdout.readline()
         assert recorder, "the recorder ended by itself"
         os.kill(int(recorder), how)
@@ -298,7 +298,7 @@ def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: P
 def test_what_the_proxy_stored_is_read_from_the_file_that_was_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A proxy that was taken over may put a link in the place of a file at any moment."""
+    """A compromised proxy may replace a file by a link at any moment."""
     folder, secret = tmp_path / "exchanges", tmp_path / "secret"
     folder.mkdir()
     events, events_end = os.pipe()
@@ -333,7 +333,7 @@ import record.recorder.addon, record.recorder.mitmdump
 
 
 def test_the_proxy_s_side_needs_no_package_but_mitmproxy(tmp_path: Path) -> None:
-    # -S leaves out the packages that are installed.
+    # -S ignores the installed packages.
     command = [sys.executable, "-I", "-S", "-B", "-c", WITHOUT_PACKAGES]
     settings = ProxySettings(tmp_path, 1, 0, AddressPolicy.PUBLIC, keep_cookies=False)
     completed = subprocess.run(command, env=settings.environment(), capture_output=True, text=True)
@@ -344,7 +344,7 @@ def test_the_network_is_quiet_only_when_nothing_is_under_way(tmp_path: Path) -> 
     events, events_end = os.pipe()
     writer = ProxyOutput(tmp_path, events_end, keep_cookies=False)
     traffic = Traffic(os.fdopen(events, "rb"))
-    # Events are read in order: once the port is known, the request is under way.
+    # Events are read in order: when the port is known, the request has been read, too.
     writer.requested(0, "GET", "https://a.example/")
     writer.listening(8080, "mitmproxy 0")
     assert (traffic.port(5), traffic.proxy) == (8080, "mitmproxy 0")
@@ -432,18 +432,18 @@ def test_sites_txt_lists_as_many_sites_as_the_paper_and_those_it_names() -> None
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Our environment, with the project on Python's path, and with the system's programs."""
+    """Our environment, with the project in Python's path and the system's programs."""
     return {**os.environ, "PYTHONPATH": str(PROJECT), "PATH": f"{tool('ip').parent}:{os.environ['PATH']}", **more}
 
 
 def as_stored(sent: dict[str, Any], method: str) -> Response:
-    """The stored form that an answer should have."""
+    """The expected stored form of an answer."""
     headers = without_cookie_values(tuple((name, value) for name, value in sent["headers"]))
     return Response(sent["status"], "", headers, bytes.fromhex(sent["body"])).replayable(method)
 
 
 def comparable(headers: Headers) -> list[tuple[str, str]]:
-    """Header fields in the form of all versions of HTTP, without those that a site adds, and without the date."""
+    """Header fields in a form common to all versions of HTTP, without those that a site adds, and without the date."""
     fields = ((name.lower(), value) for name, value in without_originals(headers))
     return [(name, value) for name, value in fields if name != "date"]
 

@@ -1,4 +1,5 @@
-"""A recorded page reaches public servers only, whatever it tries, and nothing of its neighbours gets into the site."""
+"""A recorded page reaches only public servers, whatever it tries, and nothing from its neighbours gets into the
+site."""
 
 import os
 import subprocess
@@ -27,7 +28,7 @@ NEIGHBOURS = PROJECT / "tests" / "clients" / "neighbours.py"
 
 @dataclass(frozen=True)
 class Recorded:
-    """The site of the page that tries, and the lines about what arrived at its neighbours, by their addresses."""
+    """The site of the page that tries, and what arrived at its neighbours: lines by address."""
 
     site: Site
     arrivals: dict[str, list[str]]
@@ -123,7 +124,7 @@ def test_the_space_of_an_address_is_known_in_each_of_its_forms(address: str, spa
 def test_a_private_page_is_asked_for_by_an_address_or_a_name_of_this_machine_s_own(
     url: str, *, is_named: bool, tmp_path: Path
 ) -> None:
-    """A stranger's list of pages may have his own name, which stands for 127.0.0.1."""
+    """A stranger's list of pages may contain a name of his own that resolves to 127.0.0.1."""
     (tmp_path / "hosts").write_text("127.0.0.1 localhost\n10.0.0.1\tmine.test other # commented.test\n")
     policy = AddressPolicy.SAME_SPACE if is_named else AddressPolicy.PUBLIC
     assert policy_for(url, allow_private=False, hosts=tmp_path / "hosts") is policy
@@ -151,7 +152,7 @@ def test_both_commands_that_record_open_private_addresses_to_pages_that_are_name
 
 def test_the_page_s_own_space_is_that_of_the_first_connection() -> None:
     guard = Guard(AddressPolicy.SAME_SPACE)
-    # The name of the page may stand for several addresses, of which the first does not answer.
+    # The page's name may have several addresses, the first of which does not answer.
     assert guard.refusal("127.0.0.1") is None
     guard.connected("93.184.216.34")
     assert "127.0.0.1 is a loopback address" in str(guard.refusal("127.0.0.1"))

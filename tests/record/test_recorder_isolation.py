@@ -1,4 +1,4 @@
-"""While a page is recorded, nobody else on the machine reaches a program of the recording, and none has any rights."""
+"""During a recording, nobody else on the machine can reach its programs, and none of these has any privileges."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def test_what_listens_is_reached_from_the_recording_alone(findings: Findings) ->
 def test_only_the_proxy_is_in_the_machine_s_network(findings: Findings) -> None:
     networks = {name: {status["network"] for status in findings.programs[name]} for name in PROGRAMS}
     assert networks.pop("mitmdump") == {findings.machine}
-    # Chromium's sandbox puts its renderers in empty networks of their own.
+    # Chromium's sandbox puts its renderers into separate, empty networks.
     assert networks["chromedriver"] == networks["Xvfb"] < networks["chromium"]
     assert not [name for name, those in networks.items() if findings.machine in those]
 
@@ -44,7 +44,7 @@ def test_only_the_proxy_is_in_the_machine_s_network(findings: Findings) -> None:
 def test_no_program_has_capabilities_or_can_get_any(findings: Findings) -> None:
     (users,) = {status["users"] for status in findings.programs["chromedriver"]}
     for name in PROGRAMS:
-        # Chromium's sandbox makes user namespaces, each with a process that has capabilities in it.
+        # Chromium's sandbox makes user namespaces, in each of which one process has capabilities.
         outside_sandbox = [status for status in findings.programs[name] if status["users"] == users]
         assert outside_sandbox, name
         for status in outside_sandbox:

@@ -1,4 +1,4 @@
-"""A recording holds a bounded amount while it runs, and what to record may be of any length."""
+"""A recording is bounded while it runs, but the description of what to record may have any length."""
 
 import os
 import subprocess
@@ -52,7 +52,7 @@ def test_thousands_of_long_urls_can_be_asked_for(tmp_path: Path) -> None:
     command: list[str | Path] = [sys.executable, "-c", LONG, tmp_path]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    # The proxy refuses the page for its address, so all of the description has arrived.
+    # The proxy refuses the page because of its address, so the whole description has been read.
     refusal = "127.0.0.1 is a loopback address, which a page may reach with --allow-private only"
     fault = f"http://127.0.0.1:8001/ could not be loaded: GET http://127.0.0.1:8001/: {refusal}"
     assert (done.returncode, done.stderr) == (1, f"eyelevel: site was not recorded: {fault}\n")

@@ -1,4 +1,4 @@
-"""Recorded sites: what is stored is what was recorded, in a form that any server can send again."""
+"""Recorded sites: what was recorded is stored, in a form that any server can send again."""
 
 import gzip
 import random
@@ -153,7 +153,7 @@ def test_a_redirect_to_its_own_https_form_is_left_out() -> None:
     assert len(reasons) == 2
 
 
-# Every recording of the corpus, where its page starts, and how many exchanges it holds.
+# Every recording in the corpus: its start page, and its number of exchanges.
 RECORDINGS = {
     "mahimahi/about": ("https://www.about.com/", 71),
     "mahimahi/amazon": ("https://www.amazon.com/", 270),

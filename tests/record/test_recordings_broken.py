@@ -1,4 +1,4 @@
-"""Broken recordings: what is wrong is refused or left out, by name and with the reason; what is there stays whole."""
+"""Broken recordings: broken parts are refused or left out, with their names and the reason; the rest is complete."""
 
 import base64
 import gzip
@@ -28,7 +28,7 @@ from record.site import Exchange, Recording, Site, write_site
 from record.urls import normal_url
 
 GIB = 1 << 30
-# Enough for Python with all that an importer loads, and for no large body.
+# Enough for Python and the modules of importers, but not for a large body.
 MEMORY_LIMIT_BYTES = GIB
 
 GARBAGE = random.Random(4).randbytes(5000)
@@ -215,7 +215,7 @@ def test_letters_beyond_latin_1_in_a_har_get_their_bytes_back(tmp_path: Path) ->
     assert [value for name, value in headers if name == "Set-Cookie"] == ["a=xxx", "b=x"]
 
 
-# Large inputs: no more memory than there is for small ones.
+# Large inputs must not need more memory than small ones.
 
 
 def sparse(path: Path, beginning: bytes, size: int, end: bytes = b"") -> None:
@@ -295,7 +295,7 @@ print(json.dumps({"exchanges": len(recording.exchanges), "skipped": recording.sk
 
 
 def imported(source: Path, memory_bytes: int) -> "subprocess.CompletedProcess[str]":
-    """Read `source` in a process that may take no more than `memory_bytes` of address space."""
+    """Read `source` in a process that may use at most `memory_bytes` of address space."""
     return subprocess.run(
         [sys.executable, "-c", IMPORT, source],
         capture_output=True,
@@ -314,7 +314,7 @@ def test_a_recording_of_more_than_a_page_is_refused() -> None:
             intake.take("x", lambda: large)
 
 
-# Half-finished, and again.
+# A half-finished import, and another attempt.
 
 KILLED = """
 import os, signal, sys
@@ -391,13 +391,13 @@ def test_a_site_cannot_be_called_what_leads_elsewhere(name: str) -> None:
         site_folder(name)
 
 
-# By the WHATWG URL standard, but `|`, which Chromium adds to what is escaped in paths.
+# According to the WHATWG URL standard, plus `|`, which Chromium also escapes in paths.
 AS_BROWSERS = (
     ("https://a.example/{id}.png", "https://a.example/%7Bid%7D.png"),
     ('https://a.example/"<>{}|^`', "https://a.example/%22%3C%3E%7B%7D%7C%5E%60"),
     ("https://a.example/'?{}|^`'\"<>", "https://a.example/'?{}|^`%27%22%3C%3E"),
 )
-# As `new URL` of Node gives them, with ICU's UTS 46.
+# As Node's `new URL` returns them, with ICU's UTS 46.
 HOSTS = (
     ("https://stra\u00dfe.example/", "https://xn--strae-oqa.example/"),
     ("https://\u1e9e.example/", "https://xn--zca.example/"),

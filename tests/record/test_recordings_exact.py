@@ -1,4 +1,4 @@
-"""Whatever a recording holds comes out of its import as it was, octet for octet, in each format."""
+"""Everything in a recording is imported unchanged, octet for octet, from each format."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whatever is in a recording or a site folder, it gives a site that can be stored and served, or one clear error."""
+"""Any recording or site folder gives a site that can be stored and served, or one clear error."""
 
 import pytest
 from support.importer_fuzz import FORMS, fuzz

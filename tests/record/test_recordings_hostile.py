@@ -1,4 +1,5 @@
-"""Recordings made to do harm: they take little memory, never make an import wait, and cost no more than themselves."""
+"""Recordings made to do harm: they use little memory, never block an import, and do not affect other recordings or
+entries."""
 
 import gzip
 import json
@@ -33,10 +34,10 @@ MEMORY_LIMIT_MB = 500
 RAW = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"
 
 
-# Small files that would fill the memory, and things that are no files.
+# Small files that would fill the memory, and things that are not files.
 
-# Imports each source that it is given, and prints what came of it: how many exchanges, a line for each that was left
-# out or the one of the refusal, and the most memory that the process had, in kB.
+# Imports each given source, and prints the result: the number of exchanges, a line for each that was left out or the
+# one of the refusal, and the process's peak memory in kB.
 IMPORT = """
 import json, re, sys
 from pathlib import Path
@@ -51,14 +52,14 @@ for source in sys.argv[1:]:
         result = [0, str(error)]
     print(json.dumps([*result, int(re.search("VmHWM:(.*)kB", Path("/proc/self/status").read_text())[1])]), flush=True)
 """
-ADDRESS_SPACE_BYTES = 3 << 30  # for what would take more than there is
+ADDRESS_SPACE_BYTES = 3 << 30  # makes larger requests fail
 
 MB = 1 << 20
 Make = Callable[[Path], Path]
 
 
 def in_archive(start: bytes, unit: bytes = b"", mb: int = 0, end: bytes = b"", times: int = 1) -> Make:
-    """An archive with a page and `times` a record: `start`, `mb` MiB of `unit`, `end`; packed as archives are."""
+    """An archive with a page and `times` a record: `start`, `mb` MiB of `unit`, `end`; compressed as archives are."""
 
     def make(folder: Path) -> Path:
         packer = zlib.compressobj(1, wbits=31)
@@ -72,7 +73,7 @@ def in_archive(start: bytes, unit: bytes = b"", mb: int = 0, end: bytes = b"", t
 
 
 def message(start: bytes, unit: bytes, mb: int, kind: str = "response", times: int = 1) -> Make:
-    """An archive with a record whose message has so many MiB of header fields."""
+    """An archive with a record whose message has this many MiB of header fields."""
     first = b"HTTP/1.1 200 OK\r\n" if kind == "response" else b"GET / HTTP/1.1\r\n"
     length = len(first + start) + mb * (MB // len(unit)) * len(unit) + len(b"\r\n\r\n")
     head = warc_record("https://a.example/x", b"", kind).replace(b"Content-Length: 0", b"Content-Length: %d" % length)
@@ -100,7 +101,7 @@ def in_raw_responses(add: Callable[[Path], object]) -> Make:
 
 
 def har_of(*texts: str, times: int = 1) -> Make:
-    """A HAR of these texts, of which the second is repeated."""
+    """A HAR of these texts, the second of which is repeated."""
 
     def make(folder: Path) -> Path:
         start, repeated, end = texts if len(texts) == 3 else (texts[0], "", "")
@@ -129,7 +130,7 @@ def directory_of_nothing() -> bytes:
 
 
 def empty_headers(folder: Path) -> None:
-    """Field 5 (the response), 16 MiB long, of field 2 (a header) again and again."""
+    """Field 5 (the response), 16 MiB long, consisting of field 2 (a header) repeated."""
     (folder / "save.2").write_bytes(save_file() + b"\x2a\x80\x80\x80\x08" + b"\x12\0" * (8 * MB))
 
 
@@ -138,7 +139,7 @@ def raw_lines(folder: Path) -> None:
 
 
 def exchanges_of(message: bytes, times: int) -> Make:
-    """An archive with a page and so many responses."""
+    """An archive with a page and this many responses."""
 
     def make(folder: Path) -> Path:
         records = [gzip.compress(warc_record(f"https://a.example/{number}", message)) for number in range(times)]
@@ -149,7 +150,7 @@ def exchanges_of(message: bytes, times: int) -> Make:
 
 
 def of_brotli() -> bytes:
-    """A response of 255 MiB that takes some hundred bytes."""
+    """A response of 255 MiB that is compressed to a few hundred bytes."""
     body: bytes = brotli.compress(bytes(255 * MB), quality=1)
     return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br\r\n\r\n" + body
 
@@ -159,7 +160,7 @@ def of_chunks(size: int, count: int) -> bytes:
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + framed * count + b"0\r\n\r\n"
 
 
-# Reading each gives its page and a line, or a refusal, with these words.
+# Reading each gives its page and a line with these words, or a refusal with them.
 SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
     "an archive of header lines": (in_archive(b"WARC/1.0\r\n", b"a:\r\n", 20), "longer than any page's"),
     "a message of header lines": (message(b"", b"a:\r\n", 20), "more than 1 MiB"),
@@ -217,7 +218,7 @@ def test_an_import_takes_little_memory_and_never_waits(tmp_path: Path) -> None:
         assert len(lines) == bool(words) and all(words in line and line.isprintable() for line in lines), case
 
 
-# One broken entry costs that entry.
+# A broken entry costs only itself.
 
 
 def with_har_entry(**changes: Any) -> Make:
@@ -323,7 +324,7 @@ def test_a_server_is_not_remembered_as_slower_than_a_minute(wait: Any, kept: flo
     assert entry.ttfb_ms == kept
 
 
-# No page is that large.
+# Limits that no page reaches.
 
 
 def exchange(number: int, host: str = "a.example", server: str = "192.0.2.1", headers: Headers = ()) -> Exchange:
@@ -342,8 +343,8 @@ def exchange(number: int, host: str = "a.example", server: str = "192.0.2.1", he
 def test_a_recording_of_more_than_a_page_is_refused(
     count: int, make: Callable[[int], Exchange], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("record.limits.EXCHANGES", 3000)  # of 50,000
-    monkeypatch.setattr("record.limits.TEXT_BYTES", MB)  # of 64
+    monkeypatch.setattr("record.limits.EXCHANGES", 3000)  # instead of 50,000
+    monkeypatch.setattr("record.limits.TEXT_BYTES", MB)  # instead of 64
     intake = Intake("x", keep_cookies=False)
     for number in range(count):
         intake.take("x", partial(make, number))
@@ -368,7 +369,7 @@ CHUNKS = b"1\r\nx\r\n" * 2 + b"0\r\n\r\n"
 def test_all_bodies_of_a_recording_together_are_decoded_up_to_a_limit(
     encoding: str, body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also those that turn out to be broken have been decoded until then."""
+    """Broken bodies count, too, up to the place where they break."""
     monkeypatch.setattr("record.content.DECODED_BYTES", 3000)
     field = ("Transfer-Encoding" if encoding == "chunked" else "Content-Encoding", encoding)
     one = Exchange("GET", "https://a.example/", Response(200, "", (field,), body), "192.0.2.1")
@@ -382,7 +383,7 @@ def test_all_bodies_of_a_recording_together_are_decoded_up_to_a_limit(
 def test_bodies_of_a_har_that_only_seem_to_be_packed_are_tried_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is longer than a body may be, so that it counts as one that is not packed, and is packed again."""
+    """Each is longer than a body may be, so it counts as uncompressed, and is compressed again."""
     monkeypatch.setattr("record.content.BODY_BYTES", 4000)
     monkeypatch.setattr("record.content.DECODED_BYTES", 20_000)
     entries = [har_entry(text="<p>")]
@@ -399,7 +400,7 @@ def test_bodies_of_a_har_that_only_seem_to_be_packed_are_tried_up_to_a_limit(
 def test_all_texts_of_a_recording_in_which_links_become_https_are_changed_up_to_a_limit(
     encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is held in several copies."""
+    """Each needs several copies in memory."""
     monkeypatch.setattr("record.upgrade.UPGRADED_BYTES", 1000)
     response = Response(200, "", (HTML, ("Content-Encoding", encoding)), encode(bytes(600), encoding))
     exchanges = [Exchange("GET", f"http://a.example/{number}", response, "192.0.2.1") for number in range(2)]
@@ -409,7 +410,7 @@ def test_all_texts_of_a_recording_in_which_links_become_https_are_changed_up_to_
 
 
 def test_a_body_of_more_chunks_than_a_page_has_is_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also that of a stranger's site, which no import has counted."""
+    """The same limit applies to a stranger's site, which no import has checked."""
     monkeypatch.setattr("record.http1.DECODED_BYTES", 6 * CHUNK_BYTES)
     assert unchunk(CHUNKS) == b"xx"
     with pytest.raises(MalformedMessage, match="more chunks than those of a page"):
@@ -457,7 +458,7 @@ CREDENTIALS = (
     *("X-Goog-Iap-Jwt-Assertion", "X-Amzn-Remapped-Authorization", "X-Amz-Security-Token", "X-Ms-Token-Aad"),
     "X-Set-Cookie",
 )
-# Fields that pages are drawn by, or that are in most recordings.
+# Fields that affect how pages are drawn, or that are in most recordings.
 KEPT = (
     *("Content-Security-Policy", "Access-Control-Allow-Credentials", "Cross-Origin-Opener-Policy", "WWW-Authenticate"),
     *("X-Status-Code", "Strict-Transport-Security", "Last-Modified", "ETag", "Origin-Trial", "Server-Timing"),

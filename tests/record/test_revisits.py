@@ -1,4 +1,4 @@
-"""Records of a web archive that repeat another's body (`revisit`) are responses with that body."""
+"""Records of a web archive that repeat another's body (`revisit`) become responses with that body."""
 
 import base64
 import hashlib
@@ -41,9 +41,11 @@ def archive(
     fields: Fields | None = None,
     is_first: bool = False,
 ) -> Path:
-    """An archive of a page and of a script that was taken at both DATES, the first time with the digest `original`; a
-    record for SECOND repeats one: that with this `date`, and, if it says one, this `digest`. It `is_first`, or the last
-    one."""
+    """An archive of a page and of a script that was recorded at both DATES, first with the digest `original`.
+
+    A record for SECOND repeats one of these: the one with this `date`, and with this `digest`, if given. The record
+    `is_first`, or last.
+    """
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=True)
         head = fields and StatusAndHeaders(status, fields, protocol="HTTP/1.1")
@@ -71,7 +73,7 @@ def repeated(file: Path) -> Response:
     ("status", "fields", "kept"),
     [
         ("200 OK", [("Content-Type", "text/javascript"), ("ETag", '"2"')], '"2"'),
-        # A response that was not modified is sent whole to a browser that has nothing.
+        # An unmodified response is sent completely to a browser with an empty cache.
         ("304 Not Modified", [("ETag", '"2"')], '"1"'),
         ("200 OK", None, '"1"'),
     ],

@@ -1,4 +1,5 @@
-"""A site folder is data: `Site.load` admits what an import could have written, and refuses all else in one line."""
+"""A site folder is untrusted: `Site.load` accepts what an import could have written, and refuses the rest in one
+line."""
 
 import json
 import os
@@ -35,7 +36,7 @@ def written(folder: Path, *exchanges: Exchange) -> Site:
 
 
 def refusal(folder: Path) -> str:
-    """The one line with which the site is refused."""
+    """The one line that refuses the site."""
     with pytest.raises(EyelevelError) as refused:
         Site.load(folder)
     line = str(refused.value)
@@ -47,7 +48,7 @@ LINES = "198.18.0.1/32 dev lo\nnetns add x\nnetns exec x touch /tmp/made\naddres
 
 
 def with_server(address: str) -> Callable[[Any], None]:
-    """The first server at another address, all else as it should be."""
+    """A change that moves the first server to another address, and keeps everything consistent."""
 
     def change(index: Any) -> None:
         index["servers"] = {address if old == "198.18.0.1" else old: ip for old, ip in index["servers"].items()}
@@ -57,7 +58,7 @@ def with_server(address: str) -> Callable[[Any], None]:
 
 
 def with_value(*path: Any) -> Callable[[Any], None]:
-    """The last of `path` in the place that those before it lead to."""
+    """A change that sets the value at a path; the value is the last element."""
 
     def change(index: Any) -> None:
         *places, key, value = path
@@ -193,7 +194,7 @@ def test_what_people_and_we_keep_beside_a_recording_does_no_harm(tmp_path: Path)
     assert Site.load(site.folder) == site
 
 
-# Names of hosts, which are names of folders.
+# Names of hosts, which are also names of folders.
 
 NAMED_AS_OURS = ("https://site.json/", "https://completeness.json/x")
 LONG = f"{'a' * 63}.{'b' * 63}.{'c' * 63}.{'d' * 61}"
@@ -226,7 +227,7 @@ def test_a_recording_beyond_the_limits_is_not_stored_and_the_old_site_stays(tmp_
     assert Site.load(site.folder) == site and [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-# Stored responses that all servers refuse to load, so that no site is served over one protocol alone.
+# Stored responses that all servers refuse, so that no site is served over one protocol only.
 
 LINE = b"X-Original-Url: https://a.example/\r\n"
 STORED: dict[str, Callable[[bytes], bytes]] = {

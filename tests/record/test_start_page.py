@@ -1,4 +1,4 @@
-"""Where the load of an imported recording begins."""
+"""The page at which the load of an imported recording begins."""
 
 import io
 import json
@@ -23,7 +23,7 @@ START = "https://a.example/news"
 
 
 def exchange(url: str, body: bytes = b"", *, at: float | None = None, by: str = "", **headers: str) -> Exchange:
-    """A response with `body`, that was asked for `at` this time, in ms, `by` that page."""
+    """A response with `body`, requested `at` this time (ms) `by` that page."""
     fields = tuple((name.replace("_", "-"), value) for name, value in headers.items())
     referrer = (("referer", by),) if by else ()
     response = Response(301 if "location" in headers else 200, "", fields, body)
@@ -100,7 +100,7 @@ def test_what_the_archive_lists_as_its_page_begins() -> None:
     other = document("https://a.example/other", at=5, by=START)
     everything = (document(START, at=0), *images(begin=1), other)
     assert begins(*everything, listed=("https://gone.example/", "no URL", "http://A.example/other#top")) == other.url
-    assert begins(*everything, listed=("https://a.example/1.png",)) == START  # a list that names a picture is wrong
+    assert begins(*everything, listed=("https://a.example/1.png",)) == START  # a list that names a picture is ignored
 
 
 def test_an_unknown_choice_is_answered_with_the_likely_ones() -> None:
@@ -111,7 +111,8 @@ def test_an_unknown_choice_is_answered_with_the_likely_ones() -> None:
 
 
 def warc(path: Path, *, lists: dict[str, str]) -> Path:
-    """An archive of a page, of a larger frame that everything names, and of a list: fields of a record by its type."""
+    """An archive of a page, of a larger frame that everything links to, and of a list: fields of a record by its
+    type."""
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=True)
         for kind, text in lists.items():

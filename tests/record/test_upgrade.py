@@ -1,4 +1,4 @@
-"""Recordings of plain http: scripts choose the hosts that were recorded, and the browser asks for https."""
+"""Recordings of plain http: scripts stay on the recorded hosts, and the browser requests https."""
 
 import gzip
 

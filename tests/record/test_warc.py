@@ -1,6 +1,6 @@
-"""Web archives (WARC): each record is read by itself, so a bad one costs itself and a line with its name.
+"""Web archives (WARC): each record is read by itself, so a broken one costs only itself and a line with its name.
 
-The archives are small ones that the tests write, byte by byte.
+The archives are small, written by the tests byte by byte.
 """
 
 import gzip
@@ -22,7 +22,7 @@ DOCUMENT, RULE = b"<!doctype html><p>Hello</p>", b"p { color: navy }"
 
 
 def record(kind: str, url: str, block: bytes, length: int | None = None, **fields: str) -> bytes:
-    """A record that says this `length`; `fields`, with `_` for `-`, are added to the usual ones, or replace them."""
+    """A record that claims this `length`; `fields`, with `_` for `-`, are added to the usual ones, or replace them."""
     usual = {"WARC-Type": kind, "WARC-Record-ID": f"<urn:{kind}:{url}>", "WARC-Date": DATE, "WARC-Target-URI": url}
     usual |= {name.replace("_", "-"): value for name, value in fields.items()}
     lines = [f"{name}: {value}" for name, value in usual.items() if value]
@@ -56,7 +56,7 @@ def bodies(recording: Recording) -> dict[str, bytes]:
     return {exchange.url: exchange.response.body for exchange in recording.exchanges}
 
 
-# Bodies that are not whole.
+# Incomplete bodies.
 
 TRUNCATED = {
     "within a chunk": b"a\r\np { color:\r\n20\r\n navy }",
@@ -80,7 +80,7 @@ def in_raw_responses(folder: Path, head: bytes, body: bytes) -> Path:
 
 
 def in_save_files(folder: Path, head: bytes, body: bytes) -> Path:
-    """Lines that end with a bare line feed are values with one, as Mahimahi leaves them."""
+    """Write an exchange as Mahimahi would: a line that ends with a bare line feed becomes a value that contains one."""
     (folder / "save").mkdir()
     (folder / "save" / "save.0").write_bytes(save_file(host="shop.example"))
     status, *fields = head.decode("latin-1").split("\r\n")
@@ -145,7 +145,7 @@ def test_a_record_of_another_length_than_it_says_is_left_out_by_name(length: int
     assert recording.skipped[0].startswith(f"{STYLE}: ")
 
 
-# One bad record.
+# One broken record.
 
 
 @pytest.mark.case("warc-record-without-uri")
@@ -196,7 +196,7 @@ def test_a_damaged_part_of_a_packed_archive_costs_its_record(place: float, damag
 def test_a_packed_part_whose_damaged_head_covers_others_costs_itself(
     field: bytes, records: int, tmp_path: Path
 ) -> None:
-    """The head says that more fields follow, of 65,535 bytes, or a name, which ends with the next zero."""
+    """The header announces further fields of 65,535 bytes, or a name, which ends at the next zero."""
     packed = gzip.compress(style())
     damaged = packed[:3] + field + packed[4:10] + b"\xff\xff" + packed[10:]
     urls = [f"{HOME}{number}" for number in range(records)]
@@ -255,7 +255,7 @@ def test_a_redirect_to_a_url_without_a_path_leads_to_its_page(location: str, tmp
 
 
 def asked_by(url: str, agent: str = "B/1", count: int = 3) -> list[bytes]:
-    """Requests with this referrer and their responses."""
+    """Requests with this referrer, and their responses."""
     exchanges = []
     for number in range(count):
         place = f"https://cdn.example/{agent}/{number}"
@@ -332,7 +332,7 @@ def test_the_user_agent_is_that_of_the_page_and_not_that_of_most_requests(tmp_pa
     assert imported(tmp_path, page(), *helpers).user_agent == "Helper/2"
 
 
-# Pages that the archive lists.
+# Pages listed in the archive.
 
 OTHER = "https://shop.example/other"
 

@@ -1,4 +1,4 @@
-"""The folder that servers are given: what the index lists, checked against it."""
+"""The folder given to servers: the content of the index, checked against it."""
 
 import gzip
 import time
@@ -72,7 +72,7 @@ def second_url(text: bytes) -> bytes:
 def test_a_file_that_is_not_the_response_of_the_index_is_named(
     change: Callable[[bytes], bytes], site: Site, content: Path
 ) -> None:
-    """TCP would serve it for every host of the site, QUIC for those of one server."""
+    """TCP would serve the file for every host of the site, QUIC for the hosts of one server."""
     file = site.folder / site.exchanges[0].file
     file.write_bytes(change(file.read_bytes()))
     with pytest.raises(EyelevelError, match=f"^{file} is (not the|no recorded) response.*import the site again$"):
@@ -102,8 +102,10 @@ def test_policies_that_become_too_long_with_the_script_leave_the_document_as_it_
 def test_texts_that_become_too_long_when_they_are_decoded_keep_a_replay_from_starting(
     kind: str, tmp_path: Path, content: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is small; all of them would take hours before every load. Each is decoded to find workers, and once more to
-    be changed."""
+    """Each text is small, but all together would take hours before every load.
+
+    Each is decoded to find workers, and again to be changed.
+    """
     headers = (("Content-Type", kind), ("Content-Encoding", "gzip"))
     text = PAGE._replace(headers=headers, body=gzip.compress(b"<html>" * 100))
     exchanges = [Exchange("GET", f"{URL}worker-{number}", text, "192.0.2.1") for number in range(4)]
@@ -125,7 +127,7 @@ def test_texts_that_become_too_long_when_they_are_decoded_keep_a_replay_from_sta
     ids=["comments", "comments of a document", "heads", "doctypes"],
 )
 def test_no_document_takes_long(body: bytes, is_document: bool) -> None:
-    """30 comments took minutes, each further one twice as long; unfinished tags took the square of their number."""
+    """30 comments took minutes, and each further one doubled this; unfinished tags took the square of their number."""
     before = time.process_time()
     assert (with_scripts(PAGE._replace(body=body), [b""]) is not None) == is_document
     assert time.process_time() - before < 1

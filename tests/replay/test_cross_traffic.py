@@ -1,4 +1,4 @@
-"""Background flows are there, are what they are called, and go through the emulated network; else validation fails."""
+"""Background flows exist, match their names, and pass through the emulated network; otherwise validation fails."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_a_flow_that_does_not_move_fails() -> None:
 def test_flows_that_end_make_the_replay_fail(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     spec = ReplaySpec(site.folder, BUSY, protocols.load()["tcp"], cross_traffic_awaits_turn=True)
-    # As a pattern, it is not in the command line of the grep itself.
+    # Written as a pattern, so that the command line of grep does not match.
     kill = "kill -9 $(grep -l 'replay[.]cross_traffic_flows' /proc/[0-9]*/cmdline | cut -d/ -f3)"
     with pytest.raises(EyelevelError, match=r"the cross traffic ended with status -9"):
         run(spec, ["sh", "-c", kill])

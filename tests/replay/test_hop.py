@@ -1,4 +1,4 @@
-"""A hop that splits ends TCP in the middle, for every byte; a path whose hop does not is told from it."""
+"""A splitting hop terminates TCP in the middle, for every byte; a path whose hop does not is detected."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,7 @@ TUNNEL = replace(CONTROL, hop=replace(FAR, kind=tunnel.HOP.name, congestion_cont
 
 
 def failures(network: Network, seen: HopMeasurement) -> list[str]:
-    # Other tests run beside these ones; the delays are long for that.
+    # The delays are long, since other tests run at the same time.
     checks = judge_hop(network, seen, tolerance_ms=40.0, handshake_ms=300.0)
     return [check.name for check in checks if not check.passed]
 
@@ -95,7 +95,7 @@ def test_quic_beside_the_proxy_makes_the_replay_fail(tmp_path: Path) -> None:
     spec = ReplaySpec(site.folder, TUNNEL, protocols.load()["quic"])
     send = f"import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'?', ({address!r}, 443))"
     with pytest.raises(EyelevelError, match=r"1 packets of TCP or UDP bypassed the hop"):
-        # An echo comes back after the datagram has arrived.
+        # The echo returns after the datagram has arrived.
         run(spec, ["sh", "-c", f'python3 -c "{send}"; ping -q -c 1 {address}'])
 
 
@@ -105,7 +105,7 @@ def test_a_byte_beside_the_hop_makes_the_replay_fail(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     (address,) = next(iter(site.addresses.values()))[:1]
     spec = ReplaySpec(site.folder, PROXIED, protocols.load()["tcp"])
-    # The rule that leads TCP into the hop is deleted in its namespace, in which one of the shells' processes is.
+    # Delete the rule that leads TCP into the hop, in its namespace, which contains one of the shells' processes.
     delete = f"ip rule del ipproto tcp lookup {TABLE} 2>/dev/null"
     delete = f"for process in $(pgrep -x mm-net); do nsenter --net=/proc/$process/ns/net {delete}; done"
     with pytest.raises(EyelevelError, match=r"packets of TCP bypassed the hop"):

@@ -1,6 +1,6 @@
-"""A stranger's page finds nothing of the host and its users in a replay, by itself or through a browser in its hands.
+"""A stranger's page learns nothing about the host and its users in a replay, even through a browser that it controls.
 
-Such a browser is a program in its place, started by the driver with the browser's user, rights, files and network.
+A program stands in for such a browser: the driver starts it with the browser's user, rights, files and network.
 """
 
 import json
@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.ma
 PROTOCOL = protocols.load()["tcp"]
 SECRET = "not for strangers"
 
-# Loads as `measure.run.visit` does, but Browsertime loads another target, or in another browser. The file that these
-# leave in place of the film comes out as the film does.
+# Loads a page like `measure.run.visit`, but with another target for Browsertime, or another browser. Their file in
+# place of the film is copied out like the film.
 VISIT = """
 import sys
 from pathlib import Path
@@ -56,7 +56,7 @@ if binary:
 visit.main(specification)
 """
 
-# A page that tries what pages can; each attempt comes to what it reached, or to nothing.
+# A page that tries everything that pages can; the result of each attempt is what it reached, or nothing.
 PAGE = """<!doctype html><title>Hostile</title><script>
 const socket = (url) => new Promise((done, failed) => {
   const one = new WebSocket(url);
@@ -86,7 +86,7 @@ window.outcome = Promise.all(Object.entries(attempts).map(
 
 ENDLESS = "<!doctype html><script>for (;;);</script>"
 
-# Run by Browsertime in place of a URL: asks the page what it reached, and the browser how it is sandboxed.
+# Browsertime runs this instead of a URL: it asks the page what it reached, and the browser how it is sandboxed.
 SCRIPT = """
 import { mkdirSync, writeFileSync } from "node:fs";
 export default async function (context, commands) {
@@ -100,7 +100,7 @@ export default async function (context, commands) {
 }
 """
 
-# In the browser's place: tries everything, and says what it could.
+# Stands in for the browser: tries everything, and reports what succeeded.
 SPY = """#!/usr/bin/python3 -I
 import json, os, pathlib, re, socket, subprocess, sys
 
@@ -161,7 +161,7 @@ own = {
 """
 
 
-# In the browser's place: takes all the space that it gets, and goes on.
+# Stands in for the browser: uses all the space that it gets, and continues.
 FILLER = """#!/bin/sh
 for word; do case $word in --user-data-dir=*) profile=${word#*=} ;; esac; done
 fallocate --length 1800M "${profile%/*}/filler"
@@ -171,7 +171,7 @@ exec sleep 1000
 
 @dataclass(frozen=True)
 class Host:
-    """The host: a site, and beside it files, and sockets that wait for somebody."""
+    """The host: a site, and next to it files and sockets waiting for connections."""
 
     site: Site
     listener: socket.socket
@@ -193,7 +193,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
             waiting.bind(address)
             waiting.listen()
         (folder / "socket").chmod(0o777)
-        for parent in (folder, *folder.parents[:2]):  # what hides is the jail
+        for parent in (folder, *folder.parents[:2]):  # only the jail hides them
             parent.chmod(0o755)
         (folder / "secret").write_text(SECRET)
         url = "https://hostile.example/"
@@ -210,7 +210,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 def visit(
     host: Host, results: Path, target: str | Path = "", binary: str | Path = "", limit_s: str = "", ready_s: str = ""
 ) -> str:
-    """Visit with another target, another browser or other limits; returns what was printed."""
+    """Visit with another target, another browser or other limits; return the output."""
     spec = VisitSpec(host.site.folder, PROTOCOL, (), 60.0, results, film=False)
     command = [sys.executable, "-c", VISIT, str(target), str(binary), limit_s, ready_s, to_json(spec)]
     with (results.parent / "output").open("wb") as output:
@@ -220,7 +220,7 @@ def visit(
 
 
 def left_by(host: Host, results: Path, target: str | Path = "", binary: str | Path = "") -> dict[str, Any]:
-    """The outcome that another target or another browser leaves in place of a visit's film."""
+    """The result that another target or another browser leaves in place of a visit's film."""
     printed = visit(host, results, target, binary)
     assert (results / FILM_LOG).exists(), printed
     outcome: dict[str, Any] = json.loads((results / FILM_LOG).read_text())
@@ -276,7 +276,7 @@ def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
     assert set(outcome["accounts"]) <= {"root", "nobody", "eyelevel"}
     assert "CLOUD_KEY" not in outcome["variables"]
 
-    assert outcome["server"]  # the page's own, or the rest would show nothing
+    assert outcome["server"]  # the page's own server, otherwise the rest would prove nothing
     assert not outcome["loopback"]
     assert not outcome["beyond"]
     assert outcome["sockets"] == []
@@ -302,7 +302,7 @@ def test_a_browser_that_fills_its_file_system_is_ended_at_once_with_a_reason(hos
 
 
 def test_a_page_that_never_ends_is_ended_with_a_reason(host: Host, tmp_path: Path) -> None:
-    """At its limit by Browsertime, which is a minute here; if that fails, by us some time later, which is 8 s here."""
+    """Browsertime ends it at its limit, here one minute; if that fails, we end it some time later, here 8 s."""
     printed = visit(host, tmp_path / "results", target="https://hostile.example/endless", limit_s="8")
     fault = "the load was ended since it took longer than 8 s"
     assert f"eyelevel: {fault}" in printed

@@ -1,4 +1,4 @@
-"""Replays behind upstream Mahimahi's shells: what these are told and refuse, that they do it, and that they end."""
+"""Replays with upstream Mahimahi's shells: their arguments and refusals, their effect, and their end."""
 
 import os
 import re
@@ -39,7 +39,7 @@ OURS = shells_named("ours")
 
 
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache in which Mahimahi is said to be installed; nothing of it is run."""
+    """A cache in which Mahimahi appears to be installed; none of it is run."""
     monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path))
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -53,7 +53,7 @@ def test_a_rate_becomes_a_trace_that_is_never_faster_and_at_most_a_packet_and_a_
     packet_ms = PACKET_BYTES * 8 / mbps / 1e3
     assert [at_ms for at_ms in trace if at_ms <= 0] == []
     assert all(before <= after for before, after in pairwise(trace))
-    # The period ends with the last line, and has the rate.
+    # The period ends with the last line, and has the right rate.
     assert len(trace) * PACKET_BYTES * 8 / trace[-1] / 1e3 == pytest.approx(mbps, rel=1e-6)
     for number, at_ms in enumerate(trace, start=1):
         assert -1e-3 <= at_ms - number * packet_ms < 1 + 1e-3
@@ -153,7 +153,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> tuple[ReplayOutcome, str]:
-    """Run a shell script as the client behind Mahimahi's shells; returns the outcome and what it printed."""
+    """Run a shell script as the client inside Mahimahi's shells; return the outcome and its output."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cat:
         assert cat.stdin and cat.stdout
         spec = ReplaySpec(site.folder, network, PROTOCOLS[protocol], shells="mahimahi", seed=5)
@@ -174,11 +174,11 @@ def test_a_client_behind_it_has_its_delay_its_status_and_names_without_delay(sit
     """
     outcome, printed = replay(site, script, NETWORKS["lte"])
     times_ms = [float(time) for time in re.findall(r"time=([\d.]+)", printed)]
-    assert 72 <= min(times_ms) <= 84, times_ms  # a packet of 4.3 and one of 1.1 ms, and the machine
+    assert 72 <= min(times_ms) <= 84, times_ms  # a packet of 4.3 and one of 1.1 ms, plus the machine's delay
     resolved_s, status = re.findall(r"resolved in ([\d.]+) s, status (\d+)", printed)[0]
     assert (float(resolved_s) < 0.03, status, outcome.status) == (True, "200", 7)
     assert outcome.evidence["unknown_names"] == ["nowhere.example"]
-    # Its random events cannot be repeated, and its shells have no more priority than any program.
+    # Mahimahi's random events cannot be repeated, and its shells have no higher priority than other programs.
     assert (outcome.evidence["seed"], outcome.evidence["timekeeping"]) == (None, "ordinary priority")
     assert outcome.evidence["shells"]["name"] == "mahimahi"
 
@@ -221,7 +221,8 @@ run(spec, ["bash", "-c", "echo up; exec sleep 1000"])
 
 @pytest.fixture
 def client_process(site: Site, request: pytest.FixtureRequest) -> Iterator["subprocess.Popen[str]"]:
-    """A replay whose client prints `up` and then waits for ever, run by a command that begins as the parameter says."""
+    """A replay whose client prints `up` and then waits for ever; the parameter gives the beginning of its command
+    line."""
     command = [*request.param, sys.executable, "-c", CLIENT, str(site.folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         yield process
@@ -240,7 +241,7 @@ def test_nothing_outlives_it_however_it_ends(client_process: "subprocess.Popen[s
     assert client_process.stdout.readline() == "up\n"
     processes = descendants(client_process.pid)
     names = [name for _, name in processes]
-    # A name server in each of the four, and ours.
+    # A name server in each of the four shells, and ours.
     assert {"mm-delay", "mm-link", "mm-loss"} <= set(names)
     assert names.count("dnsmasq") == 5
     pidfds = [os.pidfd_open(pid) for pid, _ in processes]

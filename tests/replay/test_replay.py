@@ -28,11 +28,11 @@ pytestmark = pytest.mark.needs_namespaces
 
 NETWORKS = networks.load()
 PROTOCOLS = protocols.load()
-# The marks of what needs a server that the set-up installs only where it is asked to.
+# Marks for servers that are set up only on request.
 OPTIONAL_SERVERS = {"caddy": pytest.mark.needs_caddy, "quinn": pytest.mark.needs_quinn}
 BULK_BYTES = 3_000_000
 HOSTS = 30
-# Prints the kernel's account of each TCP connection in this namespace.
+# Prints the kernel's data on each TCP connection in this namespace.
 ACCOUNTS = """
 import json
 from dataclasses import asdict
@@ -42,13 +42,13 @@ for message in KernelSockets().ask():
     if (account := decoded(message)) and 443 in (account.server[1], account.client[1]):
         print(json.dumps(asdict(account)))
 """
-# Prints which folder is that of X servers, if there is one.
+# Prints the identity of the X servers' folder, if it exists.
 X_SOCKETS = "stat --format '%d %i' /tmp/.X11-unix 2> /dev/null"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """One page, one large file, and many servers with little on them."""
+    """One page, one large file, and many servers with small files."""
     url = "https://www.bulk.example/"
     page = Exchange("GET", url, Response(200, "OK", (("Content-Type", "text/html"),), b"<p>Hello"), "192.0.2.1")
     exchanges = [
@@ -62,13 +62,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """One server with next to nothing: it is there at once."""
+    """One server with almost no content: it loads at once."""
     url = "https://www.bulk.example/"
     return write_site(Recording(url, (_exchange(url),), {"tool": "test"}), tmp_path_factory.mktemp("sites") / "page")
 
 
 def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> tuple[ReplayOutcome, str]:
-    """Run a shell script as the client; returns the outcome and what it printed."""
+    """Run a shell script as the client; return the outcome and its output."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cat:
         assert cat.stdin and cat.stdout
         spec = ReplaySpec(site.folder, network, PROTOCOLS[protocol])
@@ -84,7 +84,7 @@ def test_ping_shows_the_minimum_rtt(site: Site, network: Network) -> None:
     times_ms = [float(time) for time in re.findall(r"time=([\d.]+)", printed)]
     assert network.up_mbps
     assert network.down_mbps
-    # A ping is 84 bytes, which each link serialises; the least of a few pings met an idle machine.
+    # A ping is 84 bytes, which each link serialises; the shortest of a few pings met an idle machine.
     serialising_ms = 84 * 8 * (1 / network.up_mbps + 1 / network.down_mbps) / 1e3
     assert min(times_ms) == pytest.approx(network.min_rtt_ms + serialising_ms, abs=1.0)
 
@@ -110,7 +110,7 @@ def test_bulk_transfers_run_at_the_rates_of_the_link(site: Site) -> None:
 
 @pytest.mark.loads
 def test_no_connection_waits_for_another(site: Site) -> None:
-    """Browsers open connections in bursts; NGINX's workers must not block each other in accepting them."""
+    """Browsers open connections in bursts; NGINX's workers must not block each other when they accept them."""
     urls = "".join(f"url = https://h{n}.bulk.example/\\noutput = /dev/null\\n" for n in range(2, HOSTS + 1))
     script = f"""
         printf '{urls}' > $TMPDIR/urls
@@ -125,7 +125,8 @@ def test_no_connection_waits_for_another(site: Site) -> None:
     [pytest.param(name, marks=OPTIONAL_SERVERS.get(protocol.server, ())) for name, protocol in PROTOCOLS.items()],
 )
 def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(page: Site, protocol: str) -> None:
-    """Used: by the kernel's account of a connection that has sent next to nothing (process 1 is the servers' side)."""
+    """The test reads the kernel's data on a connection that has sent next to nothing (process 1 is on the servers'
+    side)."""
     wanted = PROTOCOLS[protocol]
     script = f"""
         coproc openssl s_client -connect www.bulk.example:443
@@ -143,14 +144,15 @@ def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(page: Si
     assert metrics == [expected] * len(metrics)
     server, client = [json.loads(line) for line in printed.splitlines()]
     assert server["congestion_control"] == wanted.congestion_control
-    # BBR opens its window by what was acknowledged, here the few segments of the handshake.
+    # BBR increases its window by the acknowledged data, here the few segments of the handshake.
     assert wanted.initial_window_packets <= server["cwnd"] <= wanted.initial_window_packets + 4
     assert client["congestion_control"] == "cubic"
 
 
 @pytest.mark.loads
 def test_the_kernel_holds_no_more_unsent_data_than_it_may(site: Site) -> None:
-    """While a large file is sent; with tcp+, which has no limit but its send buffer, it is a megabyte."""
+    """The unsent data is measured while a large file is sent; with tcp+, which is limited only by its send buffer, it
+    is a megabyte."""
     script = f"""
         curl -sS -o /dev/null https://www.bulk.example/bulk &
         while kill -0 $! 2> /dev/null; do nsenter --net=/proc/1/ns/net {sys.executable} -c '{ACCOUNTS}'; done
@@ -160,13 +162,13 @@ def test_the_kernel_holds_no_more_unsent_data_than_it_may(site: Site) -> None:
     assert limit_bytes
     assert outcome.evidence["largest_buffer_bytes"] == limit_bytes
     unsent_bytes = max(json.loads(line)["unsent_bytes"] for line in printed.splitlines())
-    assert 0 < unsent_bytes <= 2 * limit_bytes  # the limit, and the buffer that was begun below it
+    assert 0 < unsent_bytes <= 2 * limit_bytes  # the limit, plus the buffer that was begun below it
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a client that looked around ended, the lines that it printed under each heading, and the folder of X servers
-    before."""
+    """How a client that looked around ended, the lines that it printed under each heading, and the earlier folder of X
+    servers."""
 
     x_before: list[str]
     outcome: ReplayOutcome
@@ -211,7 +213,7 @@ def test_what_the_page_may_fill_is_not_what_servers_and_names_need(look: Look) -
 
 
 def test_a_replay_makes_no_folder_of_x_servers_and_hides_none(look: Look) -> None:
-    """A host may have none; and who makes it owns it."""
+    """A host may have none; and whoever creates it owns it."""
     assert look.printed["x"] == look.x_before
     assert x_sockets() == look.x_before
 
@@ -290,14 +292,14 @@ sys.exit(run(spec, ["sh", "-c", "kill -INT $$; echo went on"]).status)
 
 
 def test_a_client_can_be_interrupted_though_the_caller_ignores_it(site: Site) -> None:
-    """A script's background jobs ignore SIGINT, and so would all that they start."""
+    """A script's background jobs ignore SIGINT, and so would their child processes."""
     ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", INTERRUPTED, str(site.folder)]
     ended = subprocess.run(ignoring, stdout=subprocess.PIPE, text=True, cwd=PROJECT, timeout=120, check=False)
     assert (ended.returncode, ended.stdout) == (130, "")
 
 
 def signal_when_gone(pidfd: int, timeout_s: float = 120) -> None:
-    """Wait until the process of `pidfd` has ended; fails the test when it does not."""
+    """Wait until the process of `pidfd` has ended; fail the test if it does not."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     assert poll.poll(timeout_s * 1000), "a process outlived its replay"

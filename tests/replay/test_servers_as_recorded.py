@@ -1,4 +1,4 @@
-"""Servers speak, introduce themselves and take their time as they were recorded to, over TCP and QUIC."""
+"""Servers use the protocols, certificates and think times of the recording, over TCP and QUIC."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ FETCH = PROJECT / "tests" / "clients" / "fetch.py"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A server of today, and one that only spoke HTTP/1.1; both sent long chains."""
+    """A modern server, and one that only spoke HTTP/1.1; both sent long chains."""
     page = Exchange("GET", NEW, Response(200, "OK", (), b"<p>New"), "192.0.2.1")
     connections = (
         Connection("192.0.2.1", "www.example", 20.0, 20.0, "h2", CHAIN, ("www.example", "example")),

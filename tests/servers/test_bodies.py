@@ -1,4 +1,4 @@
-"""The bodies of responses over TCP stay in the site's files, and are sent as they were when the server began."""
+"""Response bodies over TCP stay in the site's files, and are sent as they were when the server started."""
 
 import hashlib
 import json
@@ -28,13 +28,13 @@ LONG = SIZES_BYTES.index(3 * PIECE_BYTES)
 # uWSGI with Python takes about 14 MB without a site.
 LARGE_BYTES, MOST_UWSGI_MB = 64 << 20, 40
 
-# curl's EXIT CODES.
+# From "EXIT CODES" in curl's manual.
 CURL_HTTP2_STREAM_ERROR = 92
 
 
 def site_of(bodies: tuple[bytes, ...], folder: Path) -> Site:
     exchanges = tuple(
-        # The long header makes the head of one end in another page of its file.
+        # The long header puts the end of one response's head into another page of its file.
         Exchange(
             "GET", f"https://a.example/{place}", Response(200, "OK", (("X", "x" * place * 2000),), body), "192.0.2.1"
         )
@@ -115,7 +115,7 @@ def test_bodies_are_not_in_the_memory_of_uwsgi(tmp_path: Path) -> None:
     body = os.urandom(LARGE_BYTES)
     site = site_of((body,), tmp_path / "site")
     spec = ReplaySpec(site.folder, FAST, protocols.load()["tcp"])
-    # Before, and after it has been sent.
+    # Before and after sending it.
     look = f"{sys.executable} -m benchmarks.record.servers_memory"
     script = f"{look}; curl -sS {site.url} | sha256sum; {look}"
     with tempfile.TemporaryFile() as output:

@@ -1,4 +1,5 @@
-"""The machine's CA: its key is its certificate's, whoever makes it, and whatever stopped who made it before."""
+"""The machine's CA: its key matches its certificate, even if several processes make it, or one is killed while doing
+so."""
 
 import stat
 import subprocess
@@ -16,7 +17,7 @@ from base.places import PROJECT, ca_certificate
 from servers.certificate_authority import CertificateAuthority, certificate_pem, private_pem
 from servers.certificates import machine_ca
 
-# Says that it is there, waits for the others, and prints the number of the CA that it has.
+# Reports that it is ready, waits for the others, and prints the serial number of its CA.
 STARTER = """
 import sys
 from servers.certificates import machine_ca

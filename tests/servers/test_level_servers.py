@@ -1,8 +1,7 @@
 """All servers answer every request alike: status, header fields and their order, body bytes.
 
-Caddy, where it is set up, sends header fields in an order of its own, and none that is for one hop alone.
-
-Only some of the recordings are taken, for their oddities; `tests/proof/test_level_corpus.py` takes all.
+Caddy, if set up, sends header fields in its own order, and no hop-by-hop fields. This uses only a few recordings,
+chosen for their oddities; `tests/proof/test_level_corpus.py` uses all.
 """
 
 from pathlib import Path
@@ -18,7 +17,7 @@ from record.urls import normal_url
 
 SITES = ["www.yelp.com", "imdb"]  # the last with redirects to relative locations
 
-# The protocols of all servers, those of one server at a time beside NGINX.
+# The protocols of all servers; each server is compared with NGINX.
 OTHERS = [
     pytest.param(("quic",), id="quic_server"),
     pytest.param(("quinn-h3",), id="quinn", marks=pytest.mark.needs_quinn),
@@ -38,7 +37,7 @@ def test_every_recorded_exchange_comes_back_alike_and_as_recorded(
     assert differences(site, tmp_path, ("tcp", *others)) == []
 
 
-# Header fields that servers, NGINX above all, might interpret, and those that only the wire can show.
+# Header fields that servers, NGINX in particular, might interpret, and fields whose differences show only on the wire.
 ODD_HEADERS: tuple[Headers, ...] = (
     (("Status", "500 Internal Server Error"),),
     (("X-Accel-Redirect", "/elsewhere"), ("X-Accel-Buffering", "no"), ("X-Accel-Expires", "0")),
@@ -72,7 +71,7 @@ ODD_HEADERS: tuple[Headers, ...] = (
     (("Upgrade", "h2c"), ("Keep-Alive", "timeout=5"), ("Connection", "close"), ("Alt-Svc", 'h3=":443"')),
     (("Strict-Transport-Security", "max-age=1"), ("Public-Key-Pins", "x"), ("Clear-Site-Data", '"*"')),
 )
-# For one hop alone (RFC 9110, section 7.6.1): Caddy, which hands responses on, leaves them out.
+# Hop-by-hop fields (RFC 9110, section 7.6.1): Caddy, which forwards responses, omits them.
 OF_ONE_HOP: tuple[Headers, ...] = ((("Proxy-Authenticate", "Basic"), ("Trailer", "Expires"), ("TE", "trailers")),)
 ODD_STATUSES = [200, 201, 203, 204, 205, 206, 226, 300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 407]
 ODD_STATUSES += [408, 410, 413, 414, 416, 417, 418, 421, 425, 426, 429, 431, 444, 451, 494, 495, 496, 497, 499]
@@ -89,7 +88,7 @@ ODD_TARGETS = (
     "//",
     "/?a?b",
 )
-# The crate h3 refuses it in a path, where no browser sends it (WHATWG URL standard, path percent-encode set).
+# The crate h3 refuses this in a path, and no browser sends it there (WHATWG URL standard, path percent-encode set).
 BACKTICK = "/`"
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "PROPFIND", "X-OWN")
 
@@ -145,7 +144,7 @@ def test_an_answer_comes_when_all_of_the_request_has_come(protocol: str, tmp_pat
     page = odd("POST", "/", 200, (("Content-Type", "text/html"),))
     site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
     request = {"method": "POST", "url": page.url, "body_bytes": 60_000}
-    # Browsers say how long a body is, but not of what they stream; if it were left unread, some answers would be lost.
+    # Browsers send the length of a body, but not if they stream it; if it were not read, some answers would be lost.
     requests: list[Request] = [{**request, "headers": [["content-length", "60000"]]}, *10 * [request]]
     answers = fetch(site, protocol, requests, tmp_path)
     assert [(answer["status"], answer["length"]) for answer in answers] == [(200, 4)] * len(requests)

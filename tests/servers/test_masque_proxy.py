@@ -1,4 +1,4 @@
-"""masque_proxy: what it leads where, what it counts, and clients and servers that are hostile."""
+"""masque_proxy: where it forwards, what it counts, and hostile clients and servers."""
 
 import asyncio
 import json
@@ -28,19 +28,21 @@ from measure.validate.network.tunnel import TIMEOUT_S, Proxy, Tunnel, measure
 
 pytestmark = pytest.mark.needs_quinn
 
-# More than the queue to a browser holds (1 MiB), several times over.
+# Several times more than the queue to a browser holds (1 MiB).
 DATAGRAMS, DATAGRAM_BYTES, QUEUE_BYTES = 4000, 1000, 1 << 20
-# The datagrams that fit into the buffer of a socket, which the proxy is to read before there are more.
+# How many datagrams fit into a socket's buffer; the proxy must read them before more are sent.
 AT_ONCE = 50
 HOP = "hop.example"
-# As the proxy has it.
+# The proxy's own limit.
 MAX_CONNECTIONS = 100
 
 
 @contextmanager
 def proxy(folder: Path, host: str = HOP) -> Iterator[tuple["subprocess.Popen[str]", int]]:
-    """A proxy, with a certificate for `host`, and its port. It knows `server.example`, and is itself at the address of
-    `proxy.example`."""
+    """A proxy with a certificate for `host`; yields its process and its port.
+
+    It knows `server.example`, and its own address is that of `proxy.example`.
+    """
     certificate, hosts = make_certificate(folder, host), folder / "hosts"
     hosts.write_text("127.0.0.2 server.example\n127.0.0.1 proxy.example\n")
     command: list[str | Path] = [
@@ -138,7 +140,7 @@ def test_a_server_that_sends_more_than_the_browser_takes_fills_the_queue_and_tha
                 assert await client.status(tunnel(client, "server.example", server.getsockname()[1])) == 200
                 sockets = psutil.Process(process.pid).net_connections("udp")
                 (address,) = [one.laddr for one in sockets if one.raddr == server.getsockname()]
-                # Meanwhile the client acknowledges nothing.
+                # While these are sent, the client acknowledges nothing.
                 for _ in range(DATAGRAMS // AT_ONCE):
                     for _ in range(AT_ONCE):
                         server.sendto(bytes(DATAGRAM_BYTES), tuple(address))
@@ -153,7 +155,7 @@ def test_a_server_that_sends_more_than_the_browser_takes_fills_the_queue_and_tha
 
 
 def ask_through(port: int, trusted: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: float = TIMEOUT_S) -> None:
-    """Have the client of validation ask a server through the proxy at `port`, whose certificate must be one of
+    """Let validation's client send a request through the proxy at `port`, whose certificate must be one of
     `trusted`."""
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     asyncio.run(measure("server.example", 1, Proxy(HOP, "127.0.0.1", port, timeout_s)))
@@ -201,7 +203,7 @@ def test_a_proxy_that_never_answers_is_one_line_after_a_bounded_time(
 def test_a_server_that_never_answers_through_the_proxy_is_one_line_after_a_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Nobody listens at its port, and for packets that are refused there the proxy sends nothing.
+    # Nobody listens at its port, and the proxy does not report refused packets.
     message = r"^the hop at hop\.example: the server completes no handshake through the hop within 2 s$"
     with proxy(tmp_path) as (_, port), pytest.raises(EyelevelError, match=message):
         ask_through(port, tmp_path / "chain.pem", monkeypatch, timeout_s=2.0)
@@ -222,7 +224,7 @@ def test_a_connection_that_ended_between_two_steps_is_told_at_once(tmp_path: Pat
 
 
 def wait_until_read(port: int) -> None:
-    """Return when what came to the socket of UDP at `port` was read."""
+    """Wait until everything received by the UDP socket at `port` has been read."""
     end_s = time.monotonic() + ANSWER_TIMEOUT_S
     while time.monotonic() < end_s:
         rows = [line.split() for line in Path("/proc/net/udp").read_text().splitlines()[1:]]

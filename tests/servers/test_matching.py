@@ -1,4 +1,4 @@
-"""The matching rule, as the uWSGI application answers: the same cases hold quic_server to it."""
+"""The matching rule in the uWSGI application; the same cases test quic_server."""
 
 import json
 from pathlib import Path

@@ -43,11 +43,11 @@ from servers.quic import fetch
 
 # The slowest answer, a body of 5 MB on a busy machine, takes a second or two.
 ANSWER_TIMEOUT_S = 120
-# x86-64's numbers of system calls, and where the filters of such calls find the second argument (linux/seccomp.h).
+# x86-64's numbers of system calls, and the position of the second argument in filters of system calls
+# (linux/seccomp.h).
 SYS_MPROTECT, SYS_CLONE3 = 10, 435
 AT_SECOND_ARGUMENT = 24
-# Memory that servers share is at least this large (servers/quic/shared_memory.cc); other memory that is protected is
-# smaller.
+# Memory shared by servers is at least this large (servers/quic/shared_memory.cc); other protected memory is smaller.
 SHARED_BYTES = 16 << 20
 BIG = hashlib.shake_256(b"a body of 5 MB").digest(5_000_000)
 
@@ -142,14 +142,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 
 @pytest.fixture
 def arguments(tmp_path: Path, certificate: Certificate) -> dict[str, str | Path]:
-    """A command line that serves; the tests break it."""
+    """A valid command line of a server, which tests break."""
     folder = stored(tmp_path, exchange("GET", "https://a.example/", ok(b"hello")))
     endpoints = endpoints_file(tmp_path, ["127.0.0.1", "0", certificate.chain, certificate.key])
     return {"--endpoints": endpoints, "--responses": folder}
 
 
 def fails(arguments: dict[str, str | Path], **options: Any) -> tuple[int, str]:
-    """The status and the one line of standard error of a quic_server that does not come up."""
+    """The exit status and the one line of standard error of a quic_server that does not start."""
     ended = subprocess.run(
         command_of(arguments), capture_output=True, text=True, timeout=ANSWER_TIMEOUT_S, check=False, **options
     )
@@ -266,7 +266,7 @@ def test_what_the_kernel_refuses_is_one_line(call: int, reason: str, arguments: 
 
 
 def refuse(call: int) -> None:
-    """Have the kernel refuse this process the system call of that number, unless it is about little memory."""
+    """Make the kernel refuse the system call of this number in this process, except for small amounts of memory."""
     lines = (
         (jailer.LOAD, jailer.AT_NUMBER, 0, 0),
         (jailer.JUMP_IF_EQUAL, call, 0, 4),
@@ -285,7 +285,7 @@ def command_of(arguments: dict[str, str | Path]) -> list[str | Path]:
 
 
 def start(arguments: dict[str, str | Path], *wrapper: str) -> "subprocess.Popen[str]":
-    """quic_server as `wrapper` (a command that runs another in its place) starts it."""
+    """quic_server, started by `wrapper` (a command that executes another one)."""
     command = [*wrapper, *command_of(arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -336,7 +336,7 @@ def many(arguments: dict[str, str | Path], certificate: Certificate, tmp_path: P
 
 
 def endpoints_of(server: "subprocess.Popen[str]") -> dict[str, int]:
-    """The addresses on which a server of many says that it listens, with their ports."""
+    """The addresses on which a server with many says that it listens, and their ports."""
     assert server.stdout is not None
     lines = [server.stdout.readline() for _ in range(ADDRESSES)]
     parts = [re.fullmatch(r"listening on ([0-9.]+):(\d+)\n", line) for line in lines]
@@ -344,7 +344,7 @@ def endpoints_of(server: "subprocess.Popen[str]") -> dict[str, int]:
 
 
 def processes_of(server: "subprocess.Popen[str]") -> list[int]:
-    """Those of its addresses."""
+    """The processes of its addresses."""
     return [int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
 
 
@@ -376,7 +376,7 @@ def test_a_process_that_ends_is_named_and_ends_all(
         endpoints_of(server)
         os.kill(processes_of(server)[ADDRESSES // 2], number)
         assert server.stdout is not None and server.stderr is not None
-        # To their end: no process holds the pipes any more.
+        # Read to the end: no process has the pipes open any more.
         assert server.stdout.read() == ""
         assert server.stderr.read() == f"quic_server: the server of 127.0.0.{ADDRESSES // 2 + 1}:0 {how}\n"
         assert server.wait() == 1
@@ -419,8 +419,8 @@ def test_processes_share_the_responses(many: dict[str, str | Path], tmp_path: Pa
 
 # The order of service.
 
-BODY_BYTES = 64_000  # four turns of the server's
-# In the order in which they are asked for. The first may take a whole window before the others have been read.
+BODY_BYTES = 64_000  # four turns of the server
+# In the order of the requests. The first may take a whole window before the others have been read.
 PRIORITIES = {"/first": "u=7", "/a": "u=3", "/b": "u=3", "/c": "u=5, i", "/d": "u=5, i", "/urgent": "u=1"}
 
 
@@ -453,7 +453,7 @@ def listening(arguments: dict[str, str | Path]) -> Iterator[int]:
 def test_a_scheduler_sends_in_its_order(
     scheduler: str, order: list[str], in_force: dict[str, str], arguments: dict[str, str | Path], tmp_path: Path
 ) -> None:
-    """`order`: which bodies are complete before which; those that take turns are together."""
+    """`order`: which bodies are complete before others; those that take turns are grouped."""
     bodies = [exchange("GET", f"https://a.example{path}", ok(bytes(BODY_BYTES))) for path in PRIORITIES]
     (tmp_path / "bodies").mkdir()
     (tmp_path / "qlog").mkdir()
@@ -463,7 +463,7 @@ def test_a_scheduler_sends_in_its_order(
         arrivals = arrivals_of(port, "a.example", [*PRIORITIES.items()])
 
     def arrived(path: str, until: str) -> int:
-        """The bytes of a body by the end of another."""
+        """The bytes of a body that had arrived when another one ended."""
         end = max(number for number, (name, _) in enumerate(arrivals) if name == until)
         return sum(length for name, length in arrivals[: end + 1] if name == path)
 
@@ -472,7 +472,8 @@ def test_a_scheduler_sends_in_its_order(
         later = list(itertools.chain(*groups[number + 1 :]))
         for path in group:
             assert all(arrived(other, path) < BODY_BYTES for other in later), arrivals
-            # Nothing but the end of a burst goes ahead; what takes turns has had one, on a busy machine not many more.
+            # Later bodies may only have the end of a burst; each body that takes turns has had a turn, on a busy
+            # machine a few more.
             assert all(arrived(other, path) < BODY_BYTES / 5 for other in later if other != "/first"), arrivals
             beside = [other for other in group if "/first" not in (other, path)]
             assert all(arrived(other, path) >= BODY_BYTES / 5 for other in beside), arrivals
@@ -491,7 +492,8 @@ SENT, RECEIVED, LOST = "transport:packet_sent", "transport:packet_received", "re
 
 @contextmanager
 def namespace() -> Iterator[list[str]]:
-    """A network namespace with nothing but loopback, so that nothing can leave; yields what runs a command in it."""
+    """A network namespace that has only loopback, so that nothing can leave; yields the start of a command line that
+    runs in it."""
     privilege = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     enter = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
     keeper = ["unshare", *privilege, "--net", "sh", "-c", "ip link set lo up && echo up && exec cat"]
@@ -505,7 +507,7 @@ def namespace() -> Iterator[list[str]]:
 def serving(
     run: list[str], folder: Path, certificate: Certificate, log: Path, qlog: Path | None = None
 ) -> Iterator[None]:
-    """quic_server on 127.0.0.1:443 of a namespace."""
+    """Run quic_server on 127.0.0.1:443 of a namespace."""
     endpoints = endpoints_file(folder.parent, ["127.0.0.1", "443", certificate.chain, certificate.key])
     arguments: dict[str, str | Path] = {"--endpoints": endpoints, "--responses": folder, "--request-log": log}
     arguments |= {"--qlog": qlog} if qlog else {}
@@ -520,7 +522,7 @@ def serving(
 
 
 class Browser:
-    """A page of a headless Chromium, spoken to in the DevTools protocol."""
+    """A page of a headless Chromium, controlled over the DevTools protocol."""
 
     def __init__(self, to_browser: IO[bytes], from_browser: IO[bytes]) -> None:
         self._to = to_browser
@@ -536,7 +538,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> Any:
-        """The result of a command; events that come before it are kept in `events`."""
+        """The result of a command; events that arrive before it are kept in `events`."""
         self._calls += 1
         message = {"id": self._calls, "method": method, "params": parameters} | self._session
         self._to.write(json.dumps(message).encode() + b"\0")
@@ -546,7 +548,7 @@ class Browser:
         return answer["result"]
 
     def load(self, url: str) -> None:
-        """Navigate and wait for the load event."""
+        """Navigate, and wait for the load event."""
         navigated = self.call("Page.navigate", url=url)
         assert "errorText" not in navigated, navigated
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
@@ -572,8 +574,8 @@ class Browser:
 
 @contextmanager
 def browsing(run: list[str], profile: Path, certificate: Certificate) -> Iterator[Browser]:
-    """A headless Chromium in a namespace, that asks 127.0.0.1 for every host, over QUIC only."""
-    binary = Path("/usr/lib/chromium/chromium")  # the wrapper of Debian's in /usr/bin adds flags
+    """Run a headless Chromium in a namespace; it requests every host from 127.0.0.1, only over QUIC."""
+    binary = Path("/usr/lib/chromium/chromium")  # Debian's wrapper in /usr/bin adds flags
     flags = [
         "--headless",
         "--disable-gpu",
@@ -588,7 +590,8 @@ def browsing(run: list[str], profile: Path, certificate: Certificate) -> Iterato
     ]
     commands, to_browser = os.pipe()
     from_browser, answers = os.pipe()
-    # All of its processes end with the first, however that ends. It reads commands from descriptor 3, answers on 4.
+    # All its processes end with the first one, however that ends. It reads commands from descriptor 3, and answers on
+    # 4.
     contained = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     renumbered = ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "bash"]
     program = [
@@ -639,7 +642,7 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
         exchange("PUT", "https://api.example/x", ok(b"put", cors, ("Access-Control-Allow-Credentials", "true"))),
         exchange("GET", "https://www.example/poll", ok(b"first", ("Cache-Control", "no-store"))),
         exchange("GET", "https://www.example/poll", ok(b"second", ("Cache-Control", "no-store"))),
-        # More headers than a first flight: the body has to wait for them.
+        # A response whose headers exceed a first flight, so that the body must wait for them.
         exchange("GET", "https://www.example/headers", ok(b"body", ("X-Long", "x" * 60_000))),
     )
     log = tmp_path / "requests.log"
@@ -673,7 +676,7 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
         assert fetched("/to?a=1&nonce=7") == [200, "/to", "arrived"]
         assert fetched("/never") == [404, "/never", ""]
 
-        # Timing of another origin is not told, so its protocol comes from the network log below.
+        # The timing of another origin is hidden, so its protocol is read from the network log below.
         timings = "performance.getEntriesByType('resource').filter(e => e.name.startsWith(location.origin))"
         assert set(browser.evaluate(f"{timings}.map(e => e.nextHopProtocol)")) == {"h3"}
         responses = [
@@ -709,13 +712,13 @@ def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certif
     with (
         namespace() as run,
         browsing(run, tmp_path / "profile", certificate) as browser,
-        # Ended by SIGTERM while the browser is connected.
+        # SIGTERM ends it while the browser is connected.
         serving(run, folder, certificate, tmp_path / "requests.log", tmp_path / "qlog"),
     ):
         browser.load("https://www.example/")
         assert browser.evaluate("fetch('/big').then(r => r.arrayBuffer()).then(b => b.byteLength)") == len(BIG)
 
-    # A file for each connection, whole.
+    # There is a complete file for each connection.
     logs = [read_qlog(path) for path in (tmp_path / "qlog").glob("quic-127.0.0.1-*.sqlog")]
     log = max(logs, key=lambda log: len(log.events))
     assert (log.events[-1].name, log.events[-1].data["owner"]) == ("connectivity:connection_closed", "local")

@@ -1,4 +1,4 @@
-"""quinn_server: the matching rule, its command line, its logs, and clients that are hostile."""
+"""quinn_server: the matching rule, its command line, its logs, and hostile clients."""
 
 import asyncio
 import re
@@ -36,8 +36,8 @@ from tuning.protocols import Protocol
 BODY_BYTES = 500_000
 ADDRESSES = 40
 ANSWER_TIMEOUT_S = 60.0
-# The memory that a hostile client may make it keep: the header fields of 100 requests at once, and the allocator's
-# room.
+# The memory that a hostile client may occupy: the header fields of 100 simultaneous requests, and the allocator's
+# overhead.
 MOST_GROWTH_BYTES = 40 << 20
 
 
@@ -66,7 +66,7 @@ def started(*arguments: str | Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 def port_of(server: "subprocess.Popen[str]") -> int:
-    """The port of the next address that the server says it listens on."""
+    """The port of the next address on which the server says that it listens."""
     assert server.stdout is not None
     listening = re.fullmatch(r"listening on [0-9.]+:(\d+)\n", server.stdout.readline())
     assert listening
@@ -74,7 +74,7 @@ def port_of(server: "subprocess.Popen[str]") -> int:
 
 
 def refusal(*arguments: str | Path) -> str:
-    """The one line of a server that does not come up."""
+    """The one line of a server that does not start."""
     ended = subprocess.run(
         [tool("quinn_server"), *arguments], capture_output=True, text=True, timeout=ANSWER_TIMEOUT_S, check=False
     )
@@ -147,7 +147,7 @@ def test_a_signal_ends_it_and_its_log_is_whole(
     assert parameters.items() <= qlog.parameters.items()
     assert qlog.named(CLOSED)
     values = {name: value for event in qlog.named(METRICS) for name, value in event.data.items()}
-    # The acknowledgements of the last packets may not have come when the server ends.
+    # When the server ends, the acknowledgements of the last packets may not have arrived.
     assert 0.9 * BODY_BYTES < values["bytes_delivered"] < 1.1 * BODY_BYTES
     assert max(event.data.get("congestion_window", 0) for event in qlog.named(METRICS)) > 14_600
     assert qlog.named(STATE)[0].data["new"] == "slow_start"
@@ -238,13 +238,14 @@ def resident_bytes(server: "subprocess.Popen[str]") -> int:
 
 async def oversized_fields(port: int) -> None:
     async with connected(port) as client:
-        # In a frame that is short enough, what it stands for is too long, and is said to be (RFC 6585, section 5).
+        # The frame is short enough, but its decompressed fields are too long, which the server reports (RFC 6585,
+        # section 5).
         fields = [(b"x%d" % number, b"0" * 40_000) for number in range(4)]
         assert await client.end(client.request("/", *fields)) == 431
 
 
 async def oversized_frame(port: int) -> None:
-    """Says that fields of 1 GB come, and sends 50 MB of them on several streams."""
+    """Announce fields of 1 GB, and send 50 MB of them on several streams."""
     async with connected(port) as client:
         head = encode_uint_var(HEADERS_FRAME) + encode_uint_var(1 << 30)
         for _ in range(10):
@@ -257,7 +258,7 @@ async def endless_uploads(port: int) -> None:
         for stream in streams:
             client.http.send_data(stream, bytes(10_000_000), end_stream=False)
         client.transmit()
-        # Its own 10 MB come after all of theirs.
+        # This client's own 10 MB follow after all its unfinished requests.
         last = client.request("/", end=False)
         client.http.send_data(last, bytes(10_000_000), end_stream=True)
         assert await client.end(last) == 200

@@ -1,4 +1,4 @@
-"""Chains of certificates are as long as the recorded ones, and what a browser needs of them is right."""
+"""Certificate chains are as long as the recorded ones, and everything that a browser checks in them is correct."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -21,7 +21,7 @@ NAMES = ("a.example", "*.a.example", "www.b.example")
 
 
 def site_of(folder: Path, *chains: tuple[int, ...]) -> Site:
-    """A site with a server for each chain, and one of which none is known."""
+    """A site with a server for each chain, and one without a known chain."""
     ips = [f"192.0.2.{n}" for n in range(1, len(chains) + 2)]
     exchanges = (PAGE, *(replace(PAGE, url=f"https://{ip}.example/", recorded_ip=ip) for ip in ips[1:]))
     connections = (
@@ -35,7 +35,7 @@ def test_a_chain_is_as_long_as_it_was_recorded_and_signed_by_the_ca(tmp_path: Pa
     ca = CertificateAuthority.new("test", timedelta(days=1))
     forms = {"198.18.0.1": ChainForm(chain, NAMES)}
     certificate = certify(ca, {"198.18.0.1": ("a.example", "c.example")}, tmp_path, forms)["198.18.0.1"]
-    # A signature may be a byte or two shorter than another.
+    # The length of signatures varies by a byte or two.
     assert chain_bytes(certificate) == pytest.approx(sum(chain), abs=4 * len(chain))
     first, *others = x509.load_pem_x509_certificates(certificate.chain.read_bytes())
     assert len(others) == len(chain) - 1

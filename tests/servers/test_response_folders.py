@@ -1,4 +1,5 @@
-"""The folders of responses that servers load, from anybody: all refuse what no import could have written.
+"""The folders of responses that servers load may come from anybody: all servers refuse what no import could have
+written.
 
 Each error is one line that names the file.
 """
@@ -23,7 +24,7 @@ URL, METHOD = b"X-Original-Url: https://a.example/\r\n", b"X-Original-Method: GE
 OURS = URL + METHOD
 OK = b"HTTP/1.1 200 OK\r\n"
 SOUND = OK + OURS + b"\r\n"
-# Whatever a pipe or a device might make a server wait for has not come by then.
+# A server that waits for a pipe or a device would not be done by then.
 MAX_LOADING_S = 120
 
 
@@ -37,7 +38,7 @@ OWN_SERVERS = pytest.mark.parametrize(
 
 
 def refusal_of(server: str, folder: Path) -> str:
-    """The one line of a server of our own about `folder`; empty if it loads that."""
+    """The one line of one of our servers about `folder`; empty if the server loads it."""
     completed = subprocess.run(
         [tool(server), "--responses", folder, "--match"],
         stdin=subprocess.DEVNULL,
@@ -52,7 +53,7 @@ def refusal_of(server: str, folder: Path) -> str:
 
 
 def refusal_of_application(folder: Path) -> str:
-    """The same of the application behind NGINX."""
+    """The same for the application used by NGINX."""
     try:
         list(load_responses(folder))
     except (MalformedMessage, TooLong) as error:
@@ -63,7 +64,7 @@ def refusal_of_application(folder: Path) -> str:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Path:
-    """A host's folder with a sound response, in a folder of responses."""
+    """A host's folder with a valid response, in a folder of responses."""
     folder = tmp_path / "responses" / "a.example"
     folder.mkdir(parents=True)
     (folder / "00000-index").write_bytes(SOUND)
@@ -71,7 +72,7 @@ def host(tmp_path: Path) -> Path:
 
 
 def fields(count: int, bytes_in_all: int) -> bytes:
-    """`count` header fields that are counted as `bytes_in_all` bytes."""
+    """`count` header fields that count as `bytes_in_all` bytes."""
     names = [f"x{number:04d}: " for number in range(count)]
     padding = bytes_in_all - sum(len(name) + len("\r\n") for name in names)
     return "".join(f"{name}\r\n" for name in names[1:]).encode() + f"{names[0]}{'v' * padding}\r\n".encode()
@@ -141,7 +142,7 @@ def test_all_servers_refuse_a_broken_response_file(server: str, content: bytes, 
         OK + METHOD + b"X-Original-Url: https://a.example/" + b"x" * 24_000 + b"\r\n\r\n",
         OK + METHOD + b"X-Original-Url: https://a-b.c_d.example.:8080?x#y\r\n\r\n",
         OK + OURS + b"X-Original-Wait-Ms: 1e-05\r\n\r\n",
-        # Servers wait a minute at most.
+        # Servers wait at most a minute.
         OK + OURS + b"X-Original-Wait-Ms: 1e+305\r\n\r\n",
         OK + OURS + b"X: \xff\t.\r\n\r\n",
         SOUND + b"\r\n\0\n",
@@ -155,7 +156,7 @@ def test_all_servers_take_what_is_within_the_limits(server: str, content: bytes,
 @pytest.mark.needs_quic_server
 @pytest.mark.needs_quinn
 def test_control_characters_are_refused_by_quinn_server_alone(host: Path) -> None:
-    """HTTP/3 cannot carry them (RFC 9114, section 10.3), and its library knows no way around."""
+    """HTTP/3 cannot carry them (RFC 9114, section 10.3), and quinn_server's library cannot bypass that."""
     (host / "00001-control").write_bytes(OK + OURS + b"X: \x01\r\n\r\n")
     assert (refusal_of("quic_server", host.parent), refusal_of_application(host.parent)) == ("", "")
     assert "x has characters that HTTP/3 cannot carry" in refusal_of("quinn_server", host.parent)
@@ -213,7 +214,8 @@ def test_all_servers_refuse_a_file_with_a_name_that_no_site_gives(server: str, n
 
 @OWN_SERVERS
 def test_many_fields_are_put_in_order_in_time_to_their_number(server: str, host: Path) -> None:
-    """Before, the time grew with the square of the names in a response: 10 s here, where it now takes 0.3 s."""
+    """Before, the time grew with the square of the number of names in a response: this took 10 s and now takes 0.3
+    s."""
     many = host / "00001-many"
     many.write_bytes(OK + OURS + fields(limits.HEADER_FIELDS, 20_000) + b"\r\n")
     for number in range(2, 2000):

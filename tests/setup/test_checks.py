@@ -1,4 +1,4 @@
-"""The project's own checks: names of values, promises about imports, and links of documents."""
+"""The project's own checks: names of values, claims about imports, and links in documents."""
 
 import importlib.util
 import re

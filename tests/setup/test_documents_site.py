@@ -1,4 +1,4 @@
-"""The site of the documents (`make docs`) in a real browser: everybody can read it."""
+"""The website of the documents (`make docs`) in a real browser is accessible."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from base.places import PROJECT, tool
 
 pytestmark = [pytest.mark.needs_mkdocs, pytest.mark.needs_axe, pytest.mark.slow]
 
-# The first page, one with films and figures, one with a long listing, and tables of all kinds.
+# The start page, one with films and figures, one with a long listing, and tables of all kinds.
 OPTIONS = "docs/options/campaign.html"
 PAGES = ("index.html", "docs/first-hour.html", OPTIONS, "docs/glossary.html", "docs/validation.html")
 

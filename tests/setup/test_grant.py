@@ -1,4 +1,4 @@
-"""Ordinary users are granted the missing rights alone; without root, the command that grants them is named."""
+"""Ordinary users get only the missing rights; without root, the command that grants them is named."""
 
 import os
 import shutil
@@ -11,20 +11,20 @@ from base.namespaces import AS_ORDINARY_USER, PROFILED_UNSHARE, namespaced
 from base.places import PROJECT
 
 GRANT = PROJECT / "setup" / "grant"
-# Below the folder / of a machine.
+# Paths below a machine's root folder.
 MODULES = "etc/modules-load.d/eyelevel.conf"
 DEVICE_RULES = "etc/udev/rules.d/60-eyelevel.rules"
 TUN = "dev/net/tun"
 CPU_LATENCY = "dev/cpu_dma_latency"
 CONGESTION_CONTROLS = "proc/sys/net/ipv4/tcp_available_congestion_control"
-# Puts another folder in place of /etc, and an empty one in place of the programs that administrators add: what is
-# written there in a mount namespace of its own never reaches the machine.
+# Replaces /etc by another folder, and the folder of programs that administrators add by an empty one. Files written
+# there in a separate mount namespace never reach the machine.
 IN_PLACE_OF_ETC = 'mount --bind "$1" /etc && mount -t tmpfs none /usr/local && shift && exec "$@"'
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """The folder / of a machine that withholds everything."""
+    """The root folder of a machine that withholds all permissions."""
     (tmp_path / "dev" / "net").mkdir(parents=True)
     for device in (tmp_path / TUN, tmp_path / CPU_LATENCY):
         device.touch()
@@ -76,7 +76,7 @@ def test_several_are_granted_at_once(machine: Path) -> None:
         'KERNEL=="tun", MODE="0666"',
         'KERNEL=="cpu_dma_latency", MODE="0666"',
     ]
-    # The devices are open when the rules are applied, and BBR is there when it is loaded.
+    # The devices become accessible when the rules are applied, and BBR exists when it is loaded.
     assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "awake", "bbr", "apparmor"]
 
 
@@ -120,7 +120,7 @@ def test_root_needs_no_limit_and_a_machine_without_the_restriction_no_profile(ma
 
 
 def test_the_profile_is_of_the_program_that_makes_our_namespaces(machine: Path) -> None:
-    """And of no other: AppArmor goes on keeping namespaces from whatever else users run."""
+    """The profile applies to no other program: AppArmor still denies namespaces to everything else."""
     grant(machine, "apparmor")
     profile = (machine / "etc" / "apparmor.d" / "eyelevel").read_text()
     assert f"profile eyelevel {PROFILED_UNSHARE} flags=(unconfined) {{\n  userns,\n}}" in profile
@@ -146,7 +146,7 @@ def test_an_unknown_user_is_told(machine: Path) -> None:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_user_namespaces
 def test_without_root_nothing_is_granted(tmp_path: Path) -> None:
-    """Whoever is not root in a user namespace of root's may still write root's files, so these are out of its reach."""
+    """Another user in root's user namespace may still write root's files, so the test keeps these out of reach."""
     etc = tmp_path / "etc"
     etc.mkdir()
     for name in ("passwd", "group"):
@@ -160,4 +160,4 @@ def test_without_root_nothing_is_granted(tmp_path: Path) -> None:
         if status:
             assert done.stderr == f"eyelevel: only root can grant this: sudo {GRANT} priority nobody\n"
             assert files(etc) == before
-    assert files(etc) - before == {"security/limits.d/eyelevel.conf"}  # or the refusal would show nothing
+    assert files(etc) - before == {"security/limits.d/eyelevel.conf"}  # otherwise the refusal would prove nothing

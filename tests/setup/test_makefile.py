@@ -1,4 +1,4 @@
-"""Make's variables reach programs as they were given, and nothing else does; root's part passes no secret on."""
+"""Make's variables reach programs unchanged, and nothing else does; the part that needs root passes on no secrets."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT
 
-# In the place of Python: says what it was called with.
+# Stands in for Python: prints its arguments and its environment.
 WITNESS = f"#!{sys.executable}\nimport json, os, sys\nprint(json.dumps([sys.argv[1:], dict(os.environ)]))\n"
 TEXTS = (
     "a b$c'd",
@@ -27,7 +27,7 @@ TEXTS = (
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run `make -o setup` of the project, in a folder with nothing else, with `environment` and not ours."""
+    """Run the project's `make -o setup` in an otherwise empty folder, with only this `environment`."""
     (folder / "project").mkdir(exist_ok=True)
     (folder / "witness").write_text(WITNESS)
     (folder / "witness").chmod(0o755)
@@ -45,7 +45,7 @@ def run(folder: Path, *arguments: str, **environment: str) -> "subprocess.Comple
 
 
 def called(folder: Path, *arguments: str, **environment: str) -> tuple[list[str], dict[str, str]]:
-    """The arguments and the environment of the first program of ours that `make` runs."""
+    """The arguments and the environment of the first of our programs that `make` runs."""
     done = run(folder, f"PYTHON={folder / 'witness'}", *arguments, **environment)
     assert done.returncode == 0, done.stderr
     words, variables = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("[")))
@@ -54,7 +54,7 @@ def called(folder: Path, *arguments: str, **environment: str) -> tuple[list[str]
 
 
 def ours(words: list[str]) -> list[str]:
-    """`words` without the witness in the place of Python."""
+    """`words` without the first one, which stands in for Python."""
     return [word for word in words if not word.startswith("PYTHON=")]
 
 
@@ -132,7 +132,7 @@ def test_only_the_set_up_of_packages_asks_for_root() -> None:
 @pytest.mark.needs_user_namespaces
 @pytest.mark.parametrize("secret", ["http://user:s3cret@proxy:3128", "x'; touch pwned; '$(touch pwned)"])
 def test_what_runs_as_root_has_the_proxys_password_and_no_command_line_does(tmp_path: Path, secret: str) -> None:
-    # Like sudo it drops the environment and keeps the command line, which everybody sees.
+    # Like sudo, it clears the environment and keeps the command line, which everybody can see.
     sudo = ["#!/bin/bash", "[[ $1 != --* ]] || exit 0", f'printf "%s\\n" "$@" >{tmp_path}/seen']
     (tmp_path / "sudo").write_text("\n".join([*sudo, 'exec env --ignore-environment "$@"', ""]))
     (tmp_path / "sudo").chmod(0o755)

@@ -1,4 +1,4 @@
-"""Documents, docstrings and comments name modules and files that are there."""
+"""Documents, docstrings and comments name only modules and files that exist."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ PATH = re.compile(rf"`((?:{ROOMS})/[\w/.-]+)`")
 MODULE = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
 # A file's name, not a module's: `servers.pcapng`, `replay.json`.
 ENDINGS = ("json", "pcapng", "rs", "toml")
-# They say what was then.
+# Files that describe earlier states.
 OLD = ("CHANGELOG.md", "data/", "docs/decisions/", "docs/first-hour/")
 
 
@@ -25,12 +25,12 @@ def tracked() -> tuple[str, ...]:
 
 @cache
 def places() -> frozenset[str]:
-    """These files, and the folders that they are in."""
+    """The files of the project, and their folders."""
     return frozenset(str(place) for file in tracked() for place in (Path(file), *Path(file).parents))
 
 
 def is_there(name: str) -> bool:
-    """Whether a module of this dotted `name`, or one with its last words in its text, is there."""
+    """Whether the dotted `name` is a module, or a module followed by a word in its text."""
     words = name.split(".")
     for length in range(len(words), 0, -1):
         module = "/".join(words[:length])
@@ -47,7 +47,7 @@ def test_every_file_and_module_that_is_named_is_there() -> None:
         if file.startswith(OLD) or not file.endswith((".md", ".py", ".toml")) or not (PROJECT / file).is_file():
             continue
         text = (PROJECT / file).read_text()
-        # A crate's README names its own files.
+        # The README of a crate names the crate's own files.
         paths = {
             name
             for name in PATH.findall(text)

@@ -1,4 +1,4 @@
-"""The program `eyelevel` runs the checkout that it is started in, and says which one it runs where that is unclear."""
+"""The program `eyelevel` runs the checkout in which it is started, and reports which one it runs if this is unclear."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import pytest
 from base.places import PROJECT
 
 STEP = ". setup/common.sh; . setup/steps/9-program.sh; {}"
-# Says which checkout it is of, and what it was given.
+# Prints the name of its checkout, and its arguments.
 PROGRAM = "import sys\nfrom pathlib import Path\nprint(Path(__file__).parents[1].name, *sys.argv[1:])\n"
 
 

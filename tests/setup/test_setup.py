@@ -1,4 +1,4 @@
-"""The front door: a set-up is done once and resumes where it was, and what stops it is said in one line, beforehand."""
+"""Set-up is done once and resumes where it stopped; obstacles are reported in one line, beforehand."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from base.places import PROJECT
 from eyelevel import make
 from record.formats import formats
 
-# A step that leaves a line wherever it acted, and fails, or waits, as long as the file it is told of is not there.
+# A step that logs each act; it fails or waits until a given file exists.
 STEP = """
 title="the {name} step"
 remedy="look for {name}"
@@ -36,7 +36,7 @@ act() {{
 
 
 class Checkout:
-    """A project of its own that has nothing but a set-up, with steps that tell what they do."""
+    """A project that contains only a set-up, whose steps log what they do."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -63,7 +63,7 @@ class Checkout:
 
     @contextmanager
     def setting_up(self) -> Iterator["subprocess.Popen[str]"]:
-        """A set-up that runs while the block does, with all it started."""
+        """A set-up that runs for the duration of the block, with all its child processes."""
         with subprocess.Popen(
             [self.folder / "setup" / "setup.sh"],
             env={**os.environ, "EYELEVEL_CACHE": str(self.cache)},
@@ -93,7 +93,7 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def run(*command: str | Path, **environment: str) -> tuple[int, str]:
-    """Run a command in the project's folder; returns its status and what it said."""
+    """Run a command in the project's folder; return its status and its output."""
     done = subprocess.run(
         command,
         cwd=PROJECT,
@@ -134,7 +134,7 @@ def test_a_dry_run_shows_the_commands_and_runs_none(tmp_path: Path) -> None:
     command = ("make", "-n", "campaign", "NET=lte", "PROTO=tcp,quic")
     status, said = run(*command)
     assert status == 0 and "eyelevel campaign --net lte --proto tcp,quic\n" in said
-    # Before anything is set up there is no program that could say it.
+    # Before the first set-up, no installed program can report this.
     status, said = run(*command, EYELEVEL_CACHE=str(tmp_path / "cache"))
     assert status == 0 and "setup/setup.sh" in said
     assert not (tmp_path / "cache").exists()
@@ -198,16 +198,16 @@ def test_what_one_checkout_built_is_not_taken_for_that_of_another(tmp_path: Path
         source.parent.mkdir(parents=True)
         (checkout / "shells" / "Cargo.toml").write_text('[package]\nname = "mm-name"\nedition = "2021"\n')
         source.write_text(f'fn main() {{ print!("{checkout.name}") }}')
-        # Long before either is built.
+        # Much older than both builds.
         os.utime(source, (0, 0))
     environment = {"EYELEVEL_CACHE": str(cache)}
     install = ". setup/common.sh; cd $PROJECT; setup/cargo build --release --quiet; install_built_program mm-name"
-    # The newer one is the last that was built when the older one is installed again.
+    # When the older program is installed again, the newer one is the last that was built.
     for checkout in (*checkouts, checkouts[0]):
         script = install.replace("setup/common.sh", str(checkout / "setup" / "common.sh"))
         assert run("bash", "-euc", script, **environment) == (0, "")
         assert run(cache / "bin" / "mm-name") == (0, checkout.name)
-    # An installed program stays as it is when its sources are built for tests.
+    # An installed program does not change when its sources are built for tests.
     (checkouts[0] / "shells" / "src" / "main.rs").write_text('fn main() { print!("tried") }')
     assert run(checkouts[0] / "setup" / "cargo", "build", "--release", "--quiet", **environment) == (0, "")
     assert run(cache / "bin" / "mm-name") == (0, "older")
@@ -344,7 +344,7 @@ def test_with_all_packages_there_a_setup_needs_no_root(checkout: Checkout) -> No
 def test_without_root_a_setup_tells_once_which_command_grants_what_the_kernel_withholds(
     checkout: Checkout, tmp_path: Path
 ) -> None:
-    """In one line with one command, whether sudo is not there or would ask for a password, which nobody waits for."""
+    """The command is one line, whether sudo is missing or would ask for a password; nobody waits for a password."""
     shutil.copy(PROJECT / "setup" / "steps" / "0-permissions.sh", checkout.folder / "setup" / "steps")
     machine = tmp_path / "machine"
     (machine / "dev" / "net").mkdir(parents=True)
@@ -352,7 +352,7 @@ def test_without_root_a_setup_tells_once_which_command_grants_what_the_kernel_wi
     (machine / "proc" / "sys" / "kernel" / "apparmor_restrict_unprivileged_userns").write_text("1\n")
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "sudo").write_text("#!/bin/sh\nexit 1\n")  # one that works would grant all of it to this machine
+    (programs / "sudo").write_text("#!/bin/sh\nexit 1\n")  # a working one would grant everything to this machine
     (programs / "sudo").chmod(0o755)
     environment = {"EYELEVEL_GRANT_ROOT": str(machine), "PATH": f"{programs}:/usr/bin:/bin"}
     status, said = checkout.setup(*AS_ORDINARY_USER, **environment)

@@ -27,7 +27,7 @@ INTERRUPTED = "def test_is_interrupted():\n    raise KeyboardInterrupt\n"
 
 
 def soaked(folder: Path, tests: str, *options: str) -> tuple[int, list[dict[str, str]]]:
-    """How `make soak` of these tests ends, and the lines of its log."""
+    """The exit status of `make soak` on these tests, and the lines of its log."""
     suite, log = folder / "test_one.py", folder / "log.csv"
     suite.write_text(tests)
     command = [sys.executable, "-m", "support.soak", *options, "--log", str(log)]

@@ -1,4 +1,4 @@
-"""pip installs what reads results, with the packages that pyproject.toml names and nothing of what measures."""
+"""pip installs the part that reads results, with the packages in pyproject.toml, and nothing for measuring."""
 
 import os
 import re
@@ -18,9 +18,9 @@ from base.places import PROJECT
 CAMPAIGNS = PROJECT / "docs" / "first-hour"
 PACKAGES = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "measure", "record", "replay", "servers"]
 PACKAGES += ["studies", "tuning"]
-# Files that only machines that measure have, or build from.
+# Files that only measuring machines need, or build from.
 FOR_MEASURING = re.compile(r"films/recorder/|servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")
-# Runs `eyelevel` of the folder argv[1], which may not import what argv[2] names.
+# Runs `eyelevel` from the folder argv[1]; importing the packages in argv[2] is forbidden.
 RUN_ALONE = """
 import sys
 folder, refused, *arguments = sys.argv[1:]
@@ -42,7 +42,7 @@ main()
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of packages into which the checkout was installed, as pip would."""
+    """A folder of packages in which pip would have installed the checkout."""
     source, folder = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("installed")
     # pip builds in the folder itself.
     for name in ("pyproject.toml", "README.md", "LICENSE", *files()):
@@ -55,14 +55,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files() -> list[str]:
-    """The files of the packages that are not made of others, as paths in the checkout."""
+    """The files of the packages, as paths in the checkout; generated files are left out."""
     paths = [path for package in PACKAGES for path in (PROJECT / package).rglob("*") if path.is_file()]
     names = [path.relative_to(PROJECT) for path in paths]
     return [str(name) for name in names if not {"__pycache__", "target"} & {*name.parts}]
 
 
 def eyelevel(installed: Path, *arguments: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """Run it with its own dependencies, and theirs, alone."""
+    """Run the program with only its own dependencies, and theirs."""
     command: list[str | Path] = [sys.executable, "-c", RUN_ALONE, installed, ",".join(refused()), *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
@@ -82,7 +82,7 @@ def closure() -> set[str]:
         names.add(name)
         try:
             needed = map(Requirement, requires(name) or ())
-        except PackageNotFoundError:  # of another system
+        except PackageNotFoundError:  # for another system
             continue
         waiting += [one.name for one in needed if not one.marker or one.marker.evaluate({"extra": ""})]
     return names
@@ -90,7 +90,7 @@ def closure() -> set[str]:
 
 @cache
 def refused() -> list[str]:
-    """The names of what is installed here and pip would not install."""
+    """The names of packages that are installed here and that pip would not install."""
     allowed, owners = closure(), packages_distributions()
     names = sorted(name for name, of_name in owners.items() if not allowed & {*map(canonicalize_name, of_name)})
     assert {"aioquic", "pytest"} <= {*names}, "it looks for what is installed"
@@ -118,7 +118,7 @@ def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Pa
     completed = eyelevel(installed, "report", "far", cwd=tmp_path)
     assert completed.returncode == 0, completed.stderr
     assert (results / "far" / "report" / "index.html").exists()
-    # Only one of the networks, since drawing them all takes seconds.
+    # Draw only one network, since drawing all takes seconds.
     for arguments in (
         ["compare", "--a", "try", "--b", "far"],
         ["results", "try"],

@@ -1,4 +1,4 @@
-"""The shells, for real: namespaces, pings, bulk transfers, loss, and what is left after they end."""
+"""The shells, for real: namespaces, pings, bulk transfers, loss, and leftovers after they end."""
 
 import csv
 import itertools
@@ -56,18 +56,18 @@ GOODPUT_V6 = 1428 / 1500
 
 @pytest.fixture(autouse=True)
 def world() -> Iterator[None]:
-    """Each test runs in a network namespace of its own."""
+    """Run each test in a separate network namespace."""
     with network_namespace():
         yield
 
 
 def give_ipv6() -> None:
-    """Give the server an IPv6 address too; without any, shells have no IPv6 either."""
+    """Give the server an IPv6 address, too; without one, shells do not use IPv6."""
     subprocess.run(["ip", "address", "add", f"{SERVER_V6[0]}/128", "dev", "lo", "nodad"], check=True)
 
 
 def ping_ms(shells: str, count: int = 5, server: tuple[str, int] = SERVER) -> list[float]:
-    """Round-trip times of pings from inside the shells to the server address."""
+    """Round-trip times of pings from inside the shells to the server's address."""
     result = run(shells, ["ping", "-n", "-i", "0.05", "-c", str(count), server[0]])
     times = [float(time_ms) for time_ms in re.findall(r"time=([\d.]+) ms", result.stdout)]
     assert len(times) == count, result.stdout + result.stderr
@@ -102,7 +102,8 @@ def test_ping_takes_the_configured_time(shells: str, rtt_ms: float) -> None:
 
 
 def assert_takes(rtt_ms: float, shown_ms: float, shells: str) -> None:
-    # ping shows three digits. But for that nothing may be early; lateness is the machine's, which must wake processes.
+    # ping shows three digits. Apart from that, nothing may be early; lateness comes from the machine, which must wake
+    # processes.
     shown_to_ms = 10 ** (math.floor(math.log10(shown_ms)) - 2)
     assert rtt_ms - shown_to_ms <= shown_ms <= rtt_ms + 1 + 0.3 * shells.count("mm-")
 
@@ -129,7 +130,7 @@ def test_ping_over_ipv6_takes_the_configured_time(shells: str, rtt_ms: float) ->
 
 def test_nothing_passes_but_what_is_sent(tmp_path: Path) -> None:
     give_ipv6()
-    # Routers and listeners of groups would have been looked for within this time.
+    # Within this time, the kernel would have searched for routers and group members.
     result = run(f"mm-net --up 1M --down 1M --pcap={tmp_path}/packets mm-delay 0 mm-loss uplink 0", ["sleep", "2.5"])
     assert result.returncode == 0
     head_and_interfaces = 3
@@ -189,7 +190,7 @@ def test_shells_side_by_side_reach_the_server_and_each_other() -> None:
 
 
 def as_nobody(command: str, tun_mode: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as an ordinary user, with a /dev/net/tun of that mode."""
+    """Run a command as an ordinary user, with a /dev/net/tun of this mode."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         shell = shutil.copy(tool("mm-delay"), folder)
@@ -247,14 +248,14 @@ def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
     """
     try:
         subprocess.run(["sh", "-e", "-c", script], check=True)
-        # The world knows no route to the shells: an answer means that the source address was translated.
+        # The outside world has no route to the shells, so an answer proves that the source address was translated.
         for address in ("203.0.113.2", "2001:db8::2"):
             result = run("mm-delay 1 mm-loss uplink 0", ["ping", "-n", "-c", "1", address])
             assert "1 received" in result.stdout, result.stdout + result.stderr
-            # A busy machine may wake a shell late, which it says.
+            # A busy machine may wake a shell late, which the shell reports.
             assert not [line for line in result.stderr.splitlines() if "too busy for exact times" not in line]
     finally:
-        # Before the namespace of its peer ends, which deletes it, too.
+        # The device must be deleted before its peer's namespace ends, which would delete it, too.
         subprocess.run(["ip", "link", "delete", "near"], check=True)
         world.communicate("\n", timeout=PATIENCE_S)
 
@@ -309,7 +310,8 @@ def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
 
 
 def start_bulk_transfers(shells: str, address: tuple[str, int]) -> Callable[[], tuple[float, float]]:
-    """Begin to send as much as goes through the shells; what is returned waits for the rates down and up, in bit/s."""
+    """Start sending as much as possible through the shells; the returned function waits for the rates down and up, in
+    bit/s."""
     server = socket.create_server(address, family=shells_peer.family_of(address))
     server.settimeout(PATIENCE_S)
     client = subprocess.Popen(
@@ -334,7 +336,7 @@ def start_bulk_transfers(shells: str, address: tuple[str, int]) -> Callable[[], 
 
 @pytest.mark.timing
 def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
-    """In nested shells and in one hop, over IPv4 and IPv6: side by side, since they mostly wait."""
+    """Nested shells and a single one are tested over IPv4 and IPv6, in parallel, since they mostly wait."""
     give_ipv6()
     cases = [
         (LTE, SERVER, GOODPUT),
@@ -354,7 +356,7 @@ def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
 
 
 def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[list[int], list[int]]:
-    """Send numbered datagrams to the server and back: the numbers that arrived, and those that returned."""
+    """Send numbered datagrams to the server and back; return the numbers that arrived, and those that returned."""
     with socket.socket(shells_peer.family_of(address), socket.SOCK_DGRAM) as server:
         shells_peer.hold_everything(server)
         server.bind(address)
@@ -426,7 +428,7 @@ def test_round_trip_loss_is_shared_by_the_directions() -> None:
 
 @pytest.mark.needs_large_buffers
 def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(tmp_path: Path) -> None:
-    # Datagrams are numbered from 0. Among those that come back, 1 is the first, and 8 the seventh.
+    # Datagrams are numbered from 0. Among those that return, 1 is the first, and 8 the seventh.
     log, everything = tmp_path / "packets.csv", set(range(shells_peer.DATAGRAMS))
     lost_up, lost_down = {0, 6, 11}, {1, 8}
     nested = datagrams_through("mm-delay 1 mm-loss uplink --packets 12,1,7 -- mm-loss downlink --packets=1,7 --")
@@ -442,7 +444,8 @@ def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(t
 
 @pytest.mark.needs_large_buffers
 def test_the_first_packet_after_a_time_is_lost() -> None:
-    # The start of the shell is not known so exactly as the times of packets: the first is lost, whenever it comes.
+    # The start of the shell is known less exactly than the times of packets: the first packet is lost, whenever it
+    # arrives.
     everything = list(range(shells_peer.DATAGRAMS))
     assert datagrams_through("mm-loss both --at 0,0.001") == (everything[1:], everything[2:])
 
@@ -473,7 +476,7 @@ def test_a_random_link_is_on_at_first() -> None:
 
 
 def link_log(path: Path) -> list[list[str]]:
-    """The words of each line of a log that is no comment."""
+    """The words of each line of a log, without comments."""
     return [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
 
 
@@ -564,7 +567,7 @@ def pcapng_blocks(path: Path) -> list[tuple[int, bytes]]:
 
 
 def pcapng_options(data: bytes) -> dict[int, bytes]:
-    """The options of a block by their numbers."""
+    """The options of a block, by number."""
     options: dict[int, bytes] = {}
     while data:
         number, length = struct.unpack_from("<HH", data)
@@ -621,7 +624,7 @@ def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str
     assert seen[1] == (0, 1029, f"left after {up_ms:.6f} ms", 2)
     (interface, length, comment, flags), answer = seen[2:]
     assert (interface, length, flags) == (0, 1029, 2)
-    # It waited for the first, the longer the sooner it was sent after it.
+    # The second datagram waited for the first, the longer the earlier it was sent.
     assert up_ms < float(comment.split()[2]) <= 2 * up_ms
     assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 
@@ -635,7 +638,7 @@ def test_a_meter_shows_what_the_link_carries() -> None:
 
 
 def complaints_of(stacks: Sequence[str], command: list[str]) -> list[str]:
-    """The stderr of the shells in each stack of them, side by side, while the command runs in it."""
+    """The standard error of the shells in each of `stacks`, in parallel, while the command runs in it."""
     with ThreadPoolExecutor(len(stacks)) as pool:
         return [result.stderr for result in pool.map(lambda shells: run(shells, command), stacks)]
 
@@ -676,7 +679,7 @@ LET_IT_GO_ON = "os.kill(shell, signal.SIGCONT);"
 
 
 def complaints_of_a_stopped(shells: str, meanwhile: str, afterwards: str = "") -> str:
-    """The stderr of a shell whose command does something while the shell is stopped."""
+    """The standard error of a shell whose command acts while the shell is stopped."""
     code = STOP_THE_SHELL + meanwhile + LET_IT_GO_ON + afterwards
     command = [*stack(shells), sys.executable, "-c", code]
     shell = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -686,7 +689,8 @@ def complaints_of_a_stopped(shells: str, meanwhile: str, afterwards: str = "") -
 
 
 def send_through_a_stopped(shells: str) -> tuple[float, str]:
-    """How long a packet takes, in s, through a shell that stops for the next 0.1 s, and what the shell then writes."""
+    """How long a packet takes (s) through a shell that is stopped for the next 0.1 s, and the shell's output after
+    that."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(SERVER)
         took_s = []
@@ -724,7 +728,7 @@ def test_late_wake_ups_are_counted_and_reported() -> None:
 
 @pytest.mark.timing
 def test_packets_that_the_emulator_itself_loses_are_reported() -> None:
-    # While the shell is stopped, more comes than the kernel holds for it.
+    # While the shell is stopped, more packets arrive than the kernel holds for it.
     more_than_held, held = 130_000, 100_000
     complaints = complaints_of_a_stopped("mm-delay 1", f"[s.send(b'x') for _ in range({more_than_held})];")
     report = re.search(r"lost (\d+) packets by itself", complaints)
@@ -783,7 +787,8 @@ def test_variables_tell_the_command_where_it_is() -> None:
     assert run("mm-delay --addresses 10.9.0.0/16 1", show).stdout.startswith("10.9.0.1|")
 
 
-# No `exec`, and no process after "ready": the environment by which `Marked` knows a process is empty during an `exec`.
+# Without `exec`, and without processes after "ready": during an `exec`, the environment by which `Marked` recognises a
+# process is empty.
 STAYS = ["sh", "-c", "echo ready; read -r what_never_comes"]
 LEAVES_PROCESSES = ["sh", "-c", "sleep 1000 & sh -c 'sleep 1000 & sleep 1000' & echo ready; wait"]
 
@@ -823,7 +828,7 @@ def test_a_signal_that_is_ignored_outside_is_ignored_inside() -> None:
     for process in tree.processes():
         os.kill(process, signal.SIGHUP)
     with pytest.raises(subprocess.TimeoutExpired):
-        tree.shell.wait(timeout=5.5)  # a command that goes on after other signals is killed after 5 s
+        tree.shell.wait(timeout=5.5)  # a command that ignores other signals is killed after 5 s
     tree.shell.send_signal(signal.SIGTERM)
     tree.assert_all_end()
     assert tree.shell.returncode == 128 + signal.SIGTERM
@@ -836,7 +841,7 @@ def test_what_the_command_leaves_running_ends_with_it() -> None:
 
 
 def in_terminal(command: list[str], awaited: bytes, typed: bytes) -> int:
-    """Exit status of a command in a terminal of its own, in which `typed` is typed once it shows `awaited`."""
+    """The exit status of a command in a new terminal; `typed` is typed when the terminal shows `awaited`."""
     process, terminal = pty.fork()
     if process == 0:
         os.execv(command[0], command)

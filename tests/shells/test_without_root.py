@@ -1,4 +1,4 @@
-"""The shells' tests need capabilities over their network. An ordinary user has these in a user namespace."""
+"""The shells' tests need capabilities over their network, which an ordinary user has in a user namespace."""
 
 from pathlib import Path
 

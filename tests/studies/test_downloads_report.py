@@ -1,4 +1,4 @@
-"""The calibration of the paper's Figure 2, for settings of any servers."""
+"""The calibration for the paper's Figure 2, for settings of any servers."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from tuning.protocols import Protocol
 
 
 def over(*servers: str) -> dict[str, Protocol]:
-    """TCP+ and QUIC of each of `servers`, named after it, and TCP+ under a second name."""
+    """TCP+ and QUIC for each of `servers`, named after it, and TCP+ under a second name."""
     known = protocols.load()
     named = [known["tcp+"], replace(known["tcp+"], name="tcp+~2"), known["quic"]]
     for server in servers:
@@ -33,7 +33,7 @@ def over(*servers: str) -> dict[str, Protocol]:
 def test_each_server_has_a_line_less_the_round_trips_of_its_handshake() -> None:
     settings = over("caddy")
     rows = [
-        # Beside two round trips of 10 ms over TCP, and one over QUIC, the file takes 10 ms, or 11 from Caddy.
+        # Besides two round trips of 10 ms over TCP, and one over QUIC, the file takes 10 ms, or 11 from Caddy.
         (name, size, repetition, 10 * protocol.round_trips_before_request + (11 if protocol.server == "caddy" else 10))
         for name, protocol in settings.items()
         for size in (1000, 10_000)
@@ -51,7 +51,7 @@ def test_each_server_has_a_line_less_the_round_trips_of_its_handshake() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("only", [["quic"], ["tcp+~2"], ["quic", "other-h3"], ["tcp+", "quic", "other-h2", "other-h3"]])
 def test_any_settings_have_a_section(only: list[str], tmp_path: Path) -> None:
-    """Also those that no file here has any more: what they were is in campaign.json."""
+    """Even settings that no file here contains any more have a section: campaign.json describes them."""
     write_campaign(tmp_path, only)
     section = sections.section(tmp_path)
     assert section is not None

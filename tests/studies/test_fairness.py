@@ -1,4 +1,4 @@
-"""Fairness: from how many bytes had come to shares, Jain's index, intervals and figures."""
+"""Fairness: from received bytes to shares, Jain's index, intervals and figures."""
 
 import json
 from dataclasses import replace
@@ -38,7 +38,7 @@ BEGAN_S = 1_000.0
 
 
 def samples(folder: Path, mbps: tuple[float, ...], seconds: float = 10.0) -> None:
-    """Write into `folder` the samples of a run whose flows came at these rates."""
+    """Write into `folder` the samples of a run with flows of these rates."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
         f"{BEGAN_S + step / 20:.3f}\t{flow}\t{round(rate * 1e6 / 8 * step / 20)}"
@@ -49,7 +49,7 @@ def samples(folder: Path, mbps: tuple[float, ...], seconds: float = 10.0) -> Non
 
 
 def write_campaign(folder: Path, shares: dict[str, list[tuple[float, ...]]], mix: str = "1x1") -> None:
-    """A campaign whose runs over each protocol had flows of these rates."""
+    """Write a campaign whose runs over each protocol had flows of these rates."""
     settings = {
         "networks": {LINK.name: {"name": LINK.name, "min_rtt_ms": 36, "up_mbps": 10, "down_mbps": 10, "queue_ms": 36}},
         "protocols": {name: {"transport": "quic"} for name in shares},
@@ -85,7 +85,7 @@ def test_rates_and_shares_are_of_what_came(tmp_path: Path) -> None:
     assert list(rows["used"].round(3)) == [0.9, 1.0, 1.0, 1.0]
     means = summary(rows, 0.95).set_index("protocol")
     assert means.loc["quic", "share"] == pytest.approx((2 / 3 + 0.7) / 2)
-    # Student's interval of two runs reaches 12.7 standard errors either way, here to what is possible at most.
+    # Student's interval for two runs spans 12.7 standard errors either way, here cut off at the largest possible value.
     reach = 12.7062 * abs(2 / 3 - 0.7) / 2
     assert means.loc["quic", "share_low"] == pytest.approx((2 / 3 + 0.7) / 2 - reach, abs=1e-4)
     assert means.loc["quic+1con", "share_high"] == 1
@@ -170,7 +170,7 @@ def test_a_campaign_knows_the_programs_of_both_sides_and_how_long_its_runs_last(
     assert measured.servers() == {PROTOCOLS["tcp+"].server, PROTOCOLS["quic"].server}
     assert set(measured.further_programs()) == {"quinn_client"}
     assert 30 < measured.run_model().forecast(("fairness-1x1", "fairness-10mbps-1bdp")).seconds < 35
-    # Another tcp+ in its place would change the results.
+    # If tcp+ were another setting, the results would change.
     assert measured.method.settings()["against_settings"]["congestion_control"] == "cubic"
     without_quic = campaign(replace(request, options={**request.options, "against": "tcp+bbr"})).campaign
     assert without_quic.further_programs() == {}

@@ -1,4 +1,4 @@
-"""Fidelity: what is planned beside which live loads, and whether known errors are found and told."""
+"""Fidelity: the runs planned for each live load, and whether known errors are found and reported."""
 
 import json
 import math
@@ -110,7 +110,7 @@ def test_each_site_has_runs_of_its_own_conditions_alone(tmp_path: Path, monkeypa
     assert planned.announcement[0] == (
         "tcp: 1 live load (90.0 % of requests over h2, 10.0 % of requests over http/1.1); replayed over tcp+ behind lte"
     )
-    # PLT and SI came of live loads, the latter of films.
+    # The live loads have PLT and SI, the latter from films.
     assert planned.campaign.loading.filmed
 
 
@@ -137,7 +137,7 @@ ERRORS = {"a": 0.02, "b": -0.03, "c": 0.10, "d": 0.01, "e": 0.04, "f": 0.05, "g"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A campaign whose sites are off by ERRORS, and one with a single live load, `h`, by a half."""
+    """A campaign whose sites have ERRORS, and a site `h` with a single live load and an error of a half."""
     truth = {**ERRORS, "h": 1.0}
     compared = {
         name: Compared(behind_lte(*([1000.0, 990.0, 1010.0] if name in ERRORS else [1000.0])), (("lte", "tcp+"),))
@@ -171,11 +171,11 @@ def test_known_errors_are_found_of_each_site_and_of_all(folder: Path) -> None:
         assert plt.loc[name, "error_low"] < off < plt.loc[name, "error_high"]
     assert math.isnan(plt.loc["h", "error_low"])
     of_all = overall(by_site, CONFIDENCE).set_index("metric").loc["plt"]
-    # Sizes: 1, 1, 2, 3.1, 4, 5, 10, 100 %.
+    # The sizes are 1, 1, 2, 3.1, 4, 5, 10 and 100 %.
     assert of_all["median_error"] == pytest.approx(0.0355, abs=0.001)
     assert of_all["median_low"] < 0.03 and of_all["median_high"] >= 0.1
     assert (of_all["sites"], of_all["with_interval"]) == (8, 7)
-    # Three of each, which scatter by 1 %.
+    # Three runs of each, which scatter by 1 %.
     assert of_all["chance_error"] == pytest.approx(0.6745 * 0.01 * math.sqrt(2 / 3), rel=0.01)
 
 

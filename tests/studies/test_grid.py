@@ -1,4 +1,4 @@
-"""Grids: their pages, their presets, what is left out, and one that is really measured."""
+"""Grids: their pages, their presets, the cells that are left out, and one grid that is really measured."""
 
 import gzip
 import io
@@ -38,7 +38,7 @@ from tuning.varying import varying_trace
 
 NETWORKS = networks.load()
 PROTOCOLS = protocols.load()
-# Around what one chunk of padding holds, and the sizes of the presets but for the largest.
+# Around the size of one chunk of padding, and the sizes of the presets except the largest.
 SIZES = (79, 100, 1000, 5000, 65_614, 65_615, 65_626, 65_627, 65_628, 300_000, 10_000_000)
 
 
@@ -204,7 +204,7 @@ def test_what_one_direction_loses_the_other_does_not() -> None:
 def test_a_cell_that_no_protocol_can_finish_in_time_is_left_out() -> None:
     slow, fast = NETWORKS["longlook-5mbps-12ms-0loss"], NETWORKS["longlook-100mbps-12ms-0loss"]
     page = Page(1, 210_000_000)
-    # 210 MB are 1680 Mbit: 336 s at 5 Mbit/s, 16.8 s at 100.
+    # 210 MB are 1680 Mbit: 336 s at 5 Mbit/s, 16.8 s at 100 Mbit/s.
     assert grid.least_s(page, slow) == pytest.approx(336.024)
     assert grid.least_s(page, fast) == pytest.approx(16.824)
     (one,) = grid.impossible([page, Page(1, 5000)], [slow, fast], 60)
@@ -215,7 +215,7 @@ def test_a_cell_that_no_protocol_can_finish_in_time_is_left_out() -> None:
 def test_a_cell_behind_a_hop_is_left_out_by_its_whole_path() -> None:
     page, near = Page(1, 2_500_000), Network("near", min_rtt_ms=100, up_mbps=20, down_mbps=20, queue_ms=50)
     hop = Hop(NONE, min_rtt_ms=400, up_mbps=2, down_mbps=2, queue_ms=50)
-    # 20 Mbit at 2 Mbit/s, a handshake with the hop, and a request all the way.
+    # 20 Mbit at 2 Mbit/s, a handshake with the hop, and a request along the whole path.
     assert grid.least_s(page, replace(near, hop=hop)) == pytest.approx(10 + 0.1 + 0.5)
     assert grid.least_s(page, replace(near, hop=replace(hop, down_mbps=None))) == pytest.approx(1 + 0.1 + 0.5)
 
@@ -232,7 +232,7 @@ def test_objects_are_spread_over_as_many_servers_as_there_are_objects() -> None:
     assert [page.name for page in grid_of_counts.pages()] == [
         *("grid-1x5KB", "grid-1x10KB", "grid-10x10KB", "grid-10x10KB-4s"),
     ]
-    # A combination that has no page is not passed over in silence.
+    # A combination without a page is reported.
     assert grid.too_few_lines(grid_of_counts) == ["one object cannot be spread over 4 servers"]
     with pytest.raises(EyelevelError, match="no page of this grid can be measured: one object cannot be spread over 4"):
         grid.narrowed(read_preset("lossy-bulk"), None, None, "4")
@@ -262,7 +262,7 @@ def campaign(folder: Path, budget_s: float | None) -> Any:
 
 
 def test_a_budgeted_grid_says_what_it_leaves_out_and_goes_on_with_the_same(tmp_path: Path) -> None:
-    # Twenty loads of 5 KB take about a minute, and 16 s longer of 1 MB, 0.8 s each at 10 Mbit/s.
+    # Twenty loads of 5 KB take about a minute; those of 1 MB take 16 s longer, 0.8 s each at 10 Mbit/s.
     first = campaign(tmp_path, 70)
     assert list(first.sites) == ["grid-1x5KB"]
     assert not first.loading.filmed
@@ -280,7 +280,7 @@ def test_a_cell_whose_loads_take_too_long_gets_no_more_rounds(tmp_path: Path) ->
     failed = rejected("load_failed: no")
     assert grid.too_slow([late, failed, ROW]) == set()
     assert grid.too_slow([late, ROW, replace(late, protocol="quic")]) == {("s", "lte")}
-    # One that is late is not tried again, whatever is said of others.
+    # A load that took too long is not repeated, regardless of the limit for others.
     assert FolderStore(tmp_path, [late]).is_given_up(ROW.of, REPEATS)
     assert not FolderStore(tmp_path, [failed]).is_given_up(ROW.of, REPEATS)
 
@@ -290,7 +290,7 @@ def test_what_is_left_out_now_gets_no_more_rounds_though_it_was_planned_before(t
     assert set(grid.no_more_rounds({("b", "n")})(tmp_path)) == {("b", "n")}
 
 
-# 700 KB could come in 4.8 s, were it not for headers, one round trip more, and slow start; 100 bytes need 1.6 s.
+# Without headers, an extra round trip and slow start, 700 KB could arrive in 4.8 s; 100 bytes need 1.6 s.
 FAR_RTT_MS = 400
 FAR = f"[far]\nup_mbps = 1.4\ndown_mbps = 1.4\nmin_rtt_ms = {FAR_RTT_MS}\nqueue_ms = 200\n"
 
@@ -321,7 +321,7 @@ def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
         assert (row.requests, row.served, row.exchanges) == (2, 2, 2)
         plt_ms = row.metrics["plt"]
         assert plt_ms is not None
-        # Three round trips at least.
+        # At least three round trips.
         assert 3 * FAR_RTT_MS < plt_ms < 5000
         assert (row.metrics["fvc"], row.metrics["si"]) == (None, None)
         files = {path.name for path in (measured / row.folder).iterdir()}

@@ -1,4 +1,4 @@
-"""The statements of a grid's report: numbers worked out by hand, white cells, and the older study beside it."""
+"""A grid's report: numbers computed by hand, white cells, and the comparison with the older study."""
 
 import csv
 import gzip
@@ -83,7 +83,7 @@ def write(folder: Path, times: Times, *, preset: str = "longlook", pages: Sequen
 
 @pytest.fixture
 def longlook(tmp_path: Path) -> Path:
-    """Three pages behind two networks: one cell sure, one not, one too slow, one beyond the budget, two not made."""
+    """Three pages on two networks: one cell certain, one not, one too slow, one beyond the budget, two not measured."""
     times = {
         ("grid-1x5KB", FAST, "tcp+"): (200, 201, 199),
         ("grid-1x5KB", FAST, "quic"): (150, 151, 149),
@@ -102,15 +102,15 @@ def cell(result: pd.DataFrame, site: str, network: str) -> "pd.Series[float]":
 
 
 def of_one_cell(tmp_path: Path, reference: Sequence[float], compared: Sequence[float]) -> Any:
-    """The numbers of a grid of one cell, behind a network of 62 ms."""
+    """The numbers of a grid with one cell, on a network of 62 ms."""
     times = {("grid-1x5KB", FAST, "tcp+"): reference, ("grid-1x5KB", FAST, "quic"): compared}
     (row,) = cells(load(write(tmp_path / "one", times)), DECLARED).to_dict("records")
     return row
 
 
 def test_a_cell_is_compared_within_rounds_as_worked_out_by_hand(tmp_path: Path) -> None:
-    # Log ratios of 0.1, 0.2 and 0.3 less than nothing: mean -0.2, error 0.1 / sqrt(3), t = 2 sqrt(3) = 3.464 with 2
-    # degrees of freedom, of which p = 0.0742; its interval reaches 4.303 errors.
+    # Log ratios of -0.1, -0.2 and -0.3: mean -0.2, error 0.1 / sqrt(3), t = 2 sqrt(3) = 3.464 with 2 degrees of
+    # freedom, which gives p = 0.0742; the interval spans 4.303 errors.
     factors = np.exp([-0.1, -0.2, -0.3])
     result = of_one_cell(tmp_path, (1000, 3000, 2000), tuple(np.array([1000, 3000, 2000]) * factors))
     assert result["gain"] == pytest.approx(np.exp(-0.2) - 1, abs=1e-5)
@@ -118,7 +118,7 @@ def test_a_cell_is_compared_within_rounds_as_worked_out_by_hand(tmp_path: Path) 
     ends = np.exp(-0.2 + np.array([-1, 1]) * 4.3027 * 0.1 / np.sqrt(3)) - 1
     assert (result["gain_low"], result["gain_high"]) == pytest.approx(ends, abs=1e-4)
     assert (result["rounds"], result["verdict"], result["mean_reference"]) == (3, "not decided", 2000)
-    # Half of 62 ms beside the geometric mean of the times.
+    # Half of 62 ms, relative to the geometric mean of the times.
     assert result["margin"] == pytest.approx(31 / 6e9 ** (1 / 3), abs=1e-5)
 
 
@@ -157,7 +157,7 @@ def test_cells_without_a_difference_are_seldom_said_to_have_one(tmp_path: Path) 
         runs = campaign.runs.assign(plt=1000 * np.exp(random.normal(0, 0.1, len(campaign.runs))))
         verdicts = cells(replace(campaign, runs=runs), DECLARED)["verdict"]
         wrong += bool(verdicts.isin(["faster", "slower"]).any())
-    # One in a hundred is expected; six or more come once in two thousand times.
+    # One in a hundred is expected; six or more occur once in two thousand times.
     assert wrong <= 5
 
 
@@ -169,7 +169,7 @@ def test_each_cell_says_what_became_of_it(longlook: Path) -> None:
     assert (unsure["verdict"], unsure["state"], unsure["rounds"]) == ("not decided", "measured", 3)
     late, budget = (cell(result, "grid-1x10000KB", network) for network in (FAST, SLOW))
     assert (late["state"], late["remark"]) == ("time", "1 of 6 loads did not end in time")
-    # Those that did end in time are no sample of all.
+    # The loads that did end in time are not a representative sample.
     assert (late["rounds"], late["runs_reference"], late["verdict"]) == (0, 0, "")
     assert late[["mean_reference", "mean_compared", "gain", "p", "p_corrected"]].isna().all()
     assert (budget["state"], budget["remark"]) == ("budget", "would take about 9 min")
@@ -227,7 +227,7 @@ HOP = "longlook-edge-62ms-0loss"
 
 
 def hop_grid(folder: Path, times: Mapping[tuple[str, str], Sequence[float]]) -> Path:
-    """A grid of one page behind networks that differ in their hop alone, with the times of (kind, protocol)."""
+    """A grid of one page on networks that differ only in their hop, with the times of (kind, protocol)."""
     return write(
         folder,
         {("grid-1x5KB", f"{HOP}-{kind}", protocol): plts for (kind, protocol), plts in times.items()},
@@ -236,8 +236,8 @@ def hop_grid(folder: Path, times: Mapping[tuple[str, str], Sequence[float]]) -> 
 
 
 def test_what_a_hop_changes_is_worked_out_by_hand_for_each_protocol_by_itself(tmp_path: Path) -> None:
-    # Logarithms of 6, 7, 8 and of 5, 6, 7: a difference of -1, error sqrt(2/3), t = 1.2247 with 4 degrees of freedom,
-    # of which p = 0.2879.
+    # The logarithms are 6, 7, 8 and 5, 6, 7: a difference of -1, error sqrt(2/3), t = 1.2247 with 4 degrees of freedom,
+    # which gives p = 0.2879.
     without, with_hop = tuple(np.exp([6, 7, 8.0])), tuple(np.exp([5, 6, 7.0]))
     same = (100.0, 101.0, 99.0)
     times: dict[tuple[str, str], Sequence[float]] = {("none", "caddy-h2"): without, ("terminate", "caddy-h2"): with_hop}
@@ -250,7 +250,7 @@ def test_what_a_hop_changes_is_worked_out_by_hand_for_each_protocol_by_itself(tm
     assert of_h2["change"] == pytest.approx(np.exp(-1) - 1)
     ends = np.exp(-1 + np.array([-1, 1]) * stats.t.ppf(0.975, 4) * np.sqrt(2 / 3)) - 1
     assert (of_h2["change_low"], of_h2["change_high"]) == pytest.approx(tuple(ends), rel=1e-3)
-    # The correction is for two tests, of which the other has a p of 1.
+    # The correction is for two tests; the other has p = 1.
     assert of_h2["p_corrected"] == pytest.approx(2 * 0.2879, abs=1e-3)
     assert (of_h2["loads_without"], of_h2["loads_with"], of_h2["verdict"]) == (3, 3, "not decided")
     assert of_h2["mean_without"] == pytest.approx(np.mean(without))
@@ -308,7 +308,7 @@ def test_networks_without_a_hop_have_no_section_on_hops(longlook: Path) -> None:
 
 
 def pairs_of(settings: CampaignSettings) -> dict[str, str]:
-    """Each network with a hop that does something → its control."""
+    """Each network with an active hop → its control."""
     campaign = CampaignTable(pd.DataFrame(), CampaignDocument(settings))
     return {pair.network: pair.control for pair in hop_pairs(campaign)}
 
@@ -342,7 +342,7 @@ def test_only_a_difference_has_a_colour_and_all_verdicts_differ_without_any() ->
     values: np.ndarray[Any, Any] = np.ma.filled(np.ma.asarray(axes.images[0].get_array(), dtype=float), np.nan)
     assert np.isfinite(values).tolist() == [[True, True, False, False]]
     ((warm, cold),) = axes.images[0].to_rgba(np.array([[-0.4, 0.4]]))
-    # As on the map of a campaign's sites, faster is orange.
+    # Faster is orange, as on the map of a campaign's sites.
     assert warm[0] > 2 * warm[2]
     assert cold[2] > cold[1]
     assert [text.get_text() for text in axes.texts] == ["-40\n(10)", "+40\n(10)", "+1 =\n(10)", "-1 ?\n(10)"]
@@ -386,7 +386,7 @@ def test_repairs_and_chosen_packets_are_part_of_a_label() -> None:
     assert network_label(asdict(network)) == (
         "10.5 Mbit/s, 74 ms, uplink queue codel, off for 1 s after 5 s, on average"
     )
-    # A campaign of before these keys has none of them.
+    # A campaign from before these keys has none of them.
     assert network_label({"min_rtt_ms": 1, "drop_up_packets": None}) == "no rate limit, 1 ms"
 
 
@@ -411,7 +411,7 @@ def test_the_bars_are_of_what_the_browser_told(longlook: Path) -> None:
 def test_the_bars_have_the_intervals_of_the_mean_wait_and_of_the_mean_of_both() -> None:
     rows = [(FAST, "quic", 1, 60.0, 900.0), (FAST, "quic", 2, 70.0, 950.0), (FAST, "tcp+", 1, 80.0, 800.0)]
     times = mean_times(pd.DataFrame(rows, columns=COLUMNS), 0.95)
-    # t of one degree of freedom is 12.706, and the error of two runs half of their difference.
+    # With one degree of freedom t is 12.706, and the error of two runs is half of their difference.
     wait_ms, both_ms = times[FAST, "quic"].wait_ms, times[FAST, "quic"].both_ms
     assert (wait_ms.mean, wait_ms.low, wait_ms.high) == pytest.approx((65, 65 - 63.53, 65 + 63.53), abs=0.01)
     assert (both_ms.mean, both_ms.high - both_ms.mean, both_ms.runs) == pytest.approx((990, 12.706 * 30, 2), abs=0.01)
@@ -466,7 +466,7 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
     result = beside(cells(load(folder), DECLARED), read_old("controlled"))
     by_cell = {(row["site"], row["network"]): row for _, row in result.iterrows()}
     same, other = by_cell["grid-2x100B", "controlled-clean"], by_cell["grid-128x300KB", "controlled-100ms"]
-    # Then 50.64 over TCP and 38 over QUIC.
+    # The older values are 50.64 over TCP and 38 over QUIC.
     assert same["old_gain"] == pytest.approx((38 - 50.64) / 50.64)
     assert (same["old_word"], same["word"], same["verdict"], same["change"]) == (
         "faster",

@@ -1,4 +1,4 @@
-"""Head-of-line blocking: known waits of made-up arrivals, down to the byte."""
+"""Head-of-line blocking: known waits in simulated arrivals, exact to the byte."""
 
 import math
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ HEADER, TAG = 5, 17
 
 
 def records(*contents: Sequence[tuple[int, int]]) -> list[Record]:
-    """TLS records, each with a header, the (stream, bytes) of `contents`, and a tag."""
+    """TLS records, each with a header, (stream, bytes) as in `contents`, and a tag."""
     result, at = [], 0
     for content in contents:
         extents = []
@@ -56,7 +56,7 @@ def frame(at_s: float, stream: int, start: int, end: int) -> Arrival:
 
 
 def waits(one: Blocking, cause: str) -> dict[int, float]:
-    """Byte-seconds by stream, of those that waited."""
+    """The waits for one cause in byte-seconds, by stream; streams without waits are left out."""
     result: dict[int, float] = {}
     for delivery in one.deliveries:
         start_s, end_s = delivery.wait(cause)
@@ -65,7 +65,7 @@ def waits(one: Blocking, cause: str) -> dict[int, float]:
     return result
 
 
-# Three records of 100 bytes, each of another stream.
+# Three records of 100 bytes, each for another stream.
 THREE = records([(1, 78)], [(3, 78)], [(5, 78)])
 
 
@@ -91,13 +91,13 @@ def test_bytes_of_the_same_stream_wait_for_the_stream() -> None:
 
 
 def test_a_gap_of_several_streams_is_the_streams_until_only_others_are_missing() -> None:
-    # Streams 1 and 3 are in the gap; 3's part is sent again first.
+    # The gap contains parts of streams 1 and 3; 3's part is retransmitted first.
     several = records([(1, 78)], [(3, 78)], [(3, 78), (5, 100)])
     one = in_sequence([segment(1, 200, 400), segment(3, 100, 200), segment(7, 0, 100)], several)
     assert waits(one, STREAM) == {3: 78 * 2}
-    # The bytes that came at 3 wait for stream 1, too.
+    # The bytes that arrived at 3 s wait for stream 1, too.
     assert waits(one, OTHERS) == {3: 2 * 78 * 4, 5: 100 * 6}
-    # The second gap lies within the first: nothing arrived beyond the highest byte.
+    # The second gap is within the first: nothing beyond the highest byte arrived.
     assert one.gaps == 1
 
 
@@ -117,7 +117,7 @@ def test_bytes_wait_for_the_rest_of_their_record_without_any_gap() -> None:
 
 
 def test_within_a_record_a_gap_of_another_stream_is_the_records_wait_and_counts_in_the_most() -> None:
-    # Bytes 5 to 205 are of stream 1, 205 to 305 of 3; those in front of the gap lack nothing but the record.
+    # Bytes 5 to 205 belong to stream 1, 205 to 305 to stream 3; those before the gap only lack the rest of the record.
     long = records([(1, 200), (3, 100)])
     one = in_sequence([segment(0, 0, 105), segment(1, 205, 322), segment(4, 105, 205)], long)
     assert waits(one, RECORD) == {1: 100 * 4, 3: 100 * 3}
@@ -126,7 +126,7 @@ def test_within_a_record_a_gap_of_another_stream_is_the_records_wait_and_counts_
 
 
 def test_a_missing_tag_or_frame_of_the_connection_blocks_all_streams_behind() -> None:
-    # All of the first record but its tag; then a record that has no stream.
+    # All of the first record except its tag; then a record without a stream.
     one = in_sequence([segment(0, 0, 83), segment(1, 100, 300), segment(3, 83, 100)], THREE)
     assert waits(one, RECORD) == {1: 78 * 3}
     assert waits(one, OTHERS) == {3: 78 * 2, 5: 78 * 2}
@@ -175,7 +175,7 @@ def test_streams_of_quic_wait_for_themselves_only() -> None:
     one = by_stream([*arrivals, frame(6, 3, 50, 60), frame(7, 8, 10, 30)])
     assert waits(one, STREAM) == {0: 100 * 4}
     assert not any(waits(one, cause) for cause in (RECORD, OTHERS, FRONT))
-    # The gaps of a stream of the connection and of one that is never complete count; neither's bytes wait.
+    # Gaps in the connection's own stream and in an incomplete stream count, but bytes of neither wait.
     assert one.gaps == 3
     assert measures([one])["content_bytes"] == 420
     assert measures([one])["incomplete_bytes"] == 20
@@ -190,14 +190,14 @@ def test_quics_packets_in_one_sequence_wait_for_what_was_sent_before_them() -> N
         frame(0, 4, 100, 200),
     ]
     again = frame(2, 0, 0, 100)
-    # The first was lost: stream 0 waits for itself, and 4 for 0.
+    # The first packet was lost: stream 0 waits for itself, and stream 4 for stream 0.
     arrivals = [*(replace(sending, at_s=1) for sending in sendings[1:]), frame(4, 0, 0, 100)]
     one = in_one_sequence(arrivals, [*sendings, again])
     assert waits(one, STREAM) == {0: 100 * 3}
     assert waits(one, OTHERS) == waits(one, FRONT) == {4: 200 * 3}
     assert one.gaps == 1
     assert not waits(by_stream(arrivals), OTHERS)
-    # A stream that is never complete blocks nothing, and is left out.
+    # An incomplete stream blocks nothing, and is left out.
     incomplete = in_one_sequence(arrivals[:-1], sendings)
     assert measures([incomplete])["content_bytes"] == 200
     assert measures([incomplete])["incomplete_bytes"] == 0
@@ -214,7 +214,7 @@ def test_the_measures_of_a_load_are_those_of_all_its_connections() -> None:
     result = measures([one, other])
     assert (result["content_bytes"], result["gaps"]) == (200, 3)
     assert (result["others_bytes"], result["others_byte_s"]) == (100, 10 * 2 + 30 * 3 + 60)
-    # From 0 to 4 and from 6 to 7.
+    # From 0 to 4 s and from 6 to 7 s.
     assert result["others_ms"] == 5000
     assert result["others_longest_ms"] == 3000
     assert result["others_median_ms"] == 1000
@@ -261,7 +261,8 @@ def load(protocol: str, number: int, one: Blocking, plt_ms: float, sequence: Blo
     return CapturedRun(setting, [], [], (), row, one.deliveries)
 
 
-# Behind a gap: 100 bytes of another stream, for two seconds from 1 s after the start of navigation on; and more later.
+# After a gap: 100 bytes of another stream wait for two seconds, beginning 1 s after the start of navigation; and later
+# more.
 BLOCKED = Blocking((delivery(1, 100, 101, 101, 101, 103), delivery(3, 100, 104, 104, 104, 109)), 2)
 FREE = Blocking((delivery(0, 200, 101, 102, 102, 102),), 1)
 

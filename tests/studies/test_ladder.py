@@ -47,12 +47,12 @@ from studies.study import Request
 from tuning import protocols
 
 CONFIDENCE = 0.95
-# The tests of a plan do not measure anything.
+# The tests of a plan measure nothing.
 ALL = tuple(rung.protocol for rung in RUNGS)
 SITE = "demo-light"
 
 
-# A machine that can do everything.
+# A machine that supports everything.
 ABLE = Machine(lambda *_: "", lambda: "")
 
 
@@ -113,7 +113,7 @@ def test_each_rung_differs_from_the_one_below_in_what_its_name_says() -> None:
         else:
             assert differences == keys[above]
     assert known[BELOW].browser_knows_servers == known[ABOVE].browser_knows_servers
-    # The last rung may leave the scheduler to its default, which the one below names.
+    # The last rung may use the scheduler's default, which the rung below states explicitly.
     assert known["quic+1con+urgency"].scheduler == "urgency" and known["quic"].scheduler in (None, "urgency")
 
 
@@ -210,7 +210,7 @@ def test_known_contributions_are_found_and_add_up(tmp_path: Path) -> None:
     assert visible["gain"] == pytest.approx(np.expm1(TRUTH[ABOVE] - TRANSPORT_ARQ), abs=0.01)
     assert slow["gain"] == pytest.approx(np.expm1(TRANSPORT_SLOW - TRUTH[ABOVE]), abs=0.01)
     assert of(table, UNKNOWN_SERVERS)["gain"] == pytest.approx(np.expm1(ladders.UNKNOWN_SERVERS), abs=0.01)
-    # Both parts begin where the transport does, one after the other, and end where it ends.
+    # Both parts begin and end where the transport's contribution does, one after the other.
     transport = of(table, "the transport itself")
     assert hidden["points"] + visible["points"] == pytest.approx(transport["points"], abs=0.005)
     assert of(table, HIDDEN_LOSSES, "lte").empty
@@ -222,7 +222,7 @@ def test_a_contribution_is_as_worked_out_by_hand(tmp_path: Path) -> None:
     times = runs[runs["network"] == "lte"].pivot_table("si", "block", "protocol")
     first, second = (np.log(times[above] / times[below]) for below, above in pairwise(ALL[:3]))
     row = of(contributions(load(folder), CONFIDENCE), "pacing", "lte")
-    # Ten rungs, and three changes: each interval has a thirteenth of 5 % outside.
+    # With ten rungs and three changes, each interval may miss with a thirteenth of 5 %.
     reach = stats.t.ppf(1 - 0.05 / 13 / 2, 3) * second.std(ddof=1) / np.sqrt(4)
     assert row["gain"] == pytest.approx(np.expm1(second.mean()))
     ends = np.expm1(second.mean() + np.array([-reach, reach]))
@@ -235,7 +235,7 @@ def test_a_contribution_is_as_worked_out_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_rungs_of_different_blocks_do_not_add_up_and_that_is_said(tmp_path: Path) -> None:
-    # From the second half on, all but stock TCP takes a third longer, and the first rung has only that half.
+    # In the second half, everything except stock TCP takes a third longer, and the first rung has runs only there.
     later = dict.fromkeys(ALL[1:], 0.3)
     uneven = write_ladder(tmp_path / "uneven", blocks=20, over=["lte"], later=later, lost={"tcp-iw32": 10})
     even = write_ladder(tmp_path / "even", blocks=20, over=["lte"], later=later)
@@ -294,7 +294,8 @@ def test_one_block_has_contributions_without_intervals(tmp_path: Path) -> None:
     assert len(waterfall.draw(*said.figures[0].arguments).axes) == 4
 
 
-# Sites and blocks, whether the direct comparison and the rungs have intervals, and how many blocks those without need.
+# Sites and blocks; whether the direct comparison and the rungs have intervals; and how many blocks are needed without
+# them.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sites", "blocks", "whole_has", "rungs_have", "needed"),

@@ -1,4 +1,4 @@
-"""Packets: captures of real loads are whole, decrypted, accounted for to the last byte, and show what RFCs demand."""
+"""Packets: captures of real loads are complete, decrypted, accounted for to the last byte, and agree with RFCs."""
 
 import io
 import json
@@ -59,7 +59,7 @@ from studies.packets.sequence_drawing import draw
 from tuning import protocols
 from tuning.networks import Network
 
-# So long that what a busy machine adds is little of it.
+# So long that the delays of a busy machine matter little.
 NETWORK = Network("far", min_rtt_ms=400)
 PROTOCOLS = ("tcp+", "quic")
 PICTURE_BYTES = 30_000
@@ -106,7 +106,7 @@ def row_of(campaign: Campaign, protocol: str) -> Row:
 
 
 def go(campaign: Campaign) -> str:
-    """Measure `campaign`; returns what is printed."""
+    """Measure `campaign`; return the output."""
     printed = io.StringIO()
     measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)))
     return printed.getvalue()
@@ -153,7 +153,8 @@ def test_the_clients_first_quic_datagram_has_at_least_1200_bytes(runs: Mapping[s
 def test_a_request_leaves_after_two_round_trips_over_tcp_and_one_over_quic(
     protocol: str, round_trips: int, runs: Mapping[str, CapturedRun]
 ) -> None:
-    """TCP's handshake and TLS 1.3's (RFC 8446 section 2), or both in one (RFC 9001 section 4), seen by the client."""
+    """TCP's handshake and TLS 1.3's (RFC 8446 section 2), or both in one (RFC 9001 section 4), as seen by the
+    client."""
     [connection] = [connection for connection in runs[protocol].connections if connection["first"]]
     for name in ("handshake_ms", "request_ms"):
         assert round_trips <= connection[name] / NETWORK.min_rtt_ms < round_trips + 1
@@ -197,7 +198,7 @@ def test_where_nothing_is_lost_data_waits_for_nothing_but_its_record(
     waits = runs[protocol].waits
     assert waits["content_bytes"] > len(PAGE) + len(STYLE)
     assert [waits[name] for name in ("gaps", "incomplete_bytes", "stream_ms", "others_ms", "front_ms")] == [0] * 5
-    # The style sheet's records consist of more than one segment.
+    # Each of the style sheet's records consists of several segments.
     assert (waits["record_bytes"] > 0) == (protocol == "tcp+")
     for name in ("content_bytes", "record_bytes"):
         assert sum(connection[name] for connection in runs[protocol].connections) == waits[name]
@@ -234,13 +235,14 @@ def test_both_ends_saw_the_packets_of_the_handshake_half_a_round_trip_apart(
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_both_captures_go_on_until_connections_are_closed(protocol: str, runs: Mapping[str, CapturedRun]) -> None:
-    """Nothing is lost on the way, so what one end has and the other has not would be missing in its capture."""
+    """Nothing is lost on the way, so if only one end has a packet, the other's capture must be incomplete."""
     rows = {(row["end"], row["direction"]): row for row in runs[protocol].captures}
     for way in ("up", "down"):
         assert rows["client", way]["packets"] == rows["servers", way]["packets"]
         assert rows["client", way]["bytes"] == rows["servers", way]["bytes"]
     [first] = [connection for connection in runs[protocol].connections if connection["first"]]
-    # The server's FIN comes as an answer (RFC 9293 section 3.6); when QUIC closes nothing does (RFC 9000 section 10.2).
+    # The server's FIN is an answer (RFC 9293 section 3.6); when QUIC closes a connection, there is none (RFC 9000
+    # section 10.2).
     assert first["closing_ms"] >= (NETWORK.min_rtt_ms if protocol == "tcp+" else 0)
 
 
@@ -287,7 +289,7 @@ def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_axe
-@pytest.mark.loads  # else its loads would be made once more, where it runs
+@pytest.mark.loads  # otherwise each worker would repeat its loads
 def test_everybody_can_read_the_section(captured: Campaign, browser: Browser) -> None:
     assert accessible_report(browser, captured.folder) == []
 
@@ -327,7 +329,7 @@ def test_a_capture_has_what_was_sent_just_before_its_end(tmp_path: Path) -> None
     assert list(packet_bytes(tmp_path / CLIENT)).count(IP_AND_UDP_BYTES + len("to the end")) == 50
 
 
-# Nobody fetches what the device is sent, as when the machine lets the emulated network wait.
+# Nobody reads the packets sent to the device, as when the machine delays the emulated network.
 UNFETCHED = """
 import fcntl, os, socket, struct, subprocess, sys
 from pathlib import Path
@@ -387,14 +389,16 @@ def test_our_bytes_stand_beside_the_university_s(runs: Mapping[str, CapturedRun]
     table = university.beside(connections, headers, {"tcp+": "tcp", "quic": "quic"}).set_index(["protocol", "quantity"])
     assert table.loc[("tcp+", "handshake"), "theirs"] == 2068
     assert table.loc[("tcp+", "handshake"), "ours"] == connections.loc[connections["first"], "handshake_bytes"].iloc[0]
-    # A SYN has 20 bytes of options here; others have timestamps, 12 bytes (RFC 7323), but for RSTs, which have none.
+    # Here, a SYN has 20 bytes of options. Other segments have time stamps, 12 bytes (RFC 7323), except RSTs, which have
+    # none.
     least, most = table.loc[("tcp+", "TCP header"), ["least", "most"]]
     assert least in (20, 32) and most == 40
     assert tuple(table.loc[("quic", "UDP header"), ["least", "most"]]) == (8, 8)
-    # Flags, a number of 1 to 4 bytes and, to the server, its connection's id (RFC 9000, section 17.3).
+    # Flags, a packet number of 1 to 4 bytes and, to the server, its connection ID (RFC 9000, section 17.3).
     least, most = table.loc[("quic", "short header"), ["least", "most"]]
     assert least == 2 and 10 <= most <= 13
-    # A long one has at least the version, the lengths of both ids, its own, and one id more (section 17.2).
+    # A long header also has at least the version, the lengths of both IDs, its own length, and another ID (section
+    # 17.2).
     assert 15 <= table.loc[("quic", "long header"), "least"] <= table.loc[("quic", "long header"), "most"] <= 120
     assert table.loc[("quic", "padding"), "ours"] > 600
 
@@ -409,12 +413,12 @@ def test_the_browser_s_log_has_the_bytes_that_were_captured(
     rows = {row["direction"]: row for row in runs[protocol].captures if row["end"] == "client"}
     assert transfer and transfer.content_bytes == rows["down"][PAYLOAD]
     if protocol == "quic":
-        # Closing the connections is the last that it does, and logged or not.
+        # The browser closes the connections last, which its log may or may not contain.
         assert 0 <= rows["up"]["bytes"] - transfer.sent_bytes < 100 * len(runs[protocol].connections)
         assert transfer.received_bytes == rows["down"]["bytes"]
     else:
         assert transfer.sent_bytes is None
-        # Nothing is lost; what is missing is segments without data.
+        # Nothing is lost; the difference is segments without data.
         assert 0 <= rows["down"]["bytes"] - transfer.received_bytes < 0.1 * rows["down"]["bytes"]
 
 
@@ -501,7 +505,7 @@ def test_packets_that_cross_may_leave_in_either_order() -> None:
     mean = average([(up, down), (sooner, up)])
     assert mean
     assert (mean.runs, mean.others) == (2, 0)
-    # The order counts within one direction.
+    # The order matters within one direction.
     other = step("FIN", 22, 32)
     mean = average([(up, other), (other, up)])
     assert mean

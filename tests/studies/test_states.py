@@ -1,4 +1,4 @@
-"""Congestion states: from the kernel's accounts and from logs to windows, spells and shares of time."""
+"""Congestion states: from the kernel's statistics and from logs to windows, spells and shares of time."""
 
 import json
 import math
@@ -69,7 +69,7 @@ def message(
     sacked: int = 0,
     server: str = "198.18.0.1",
 ) -> bytes:
-    """An answer of the kernel's, laid out by hand after linux/inet_diag.h and linux/tcp.h."""
+    """An answer of the kernel, built by hand from linux/inet_diag.h and linux/tcp.h."""
     ends = (
         struct.pack("!HH", 443, 50000)
         + socket.inet_aton(server).ljust(16, b"\0")
@@ -175,7 +175,7 @@ def test_metrics_are_bytes_milliseconds_and_bits() -> None:
 
 def test_accounts_become_one_qlog_a_connection(tmp_path: Path) -> None:
     messages = [(0.0, message()), (0.001, message(cookie=8)), (0.005, message(cwnd=40)), (0.010, message(ca_state=3))]
-    # An account between two programs of the servers, which is no client's.
+    # A connection between two programs of the servers, not to a client.
     messages.insert(1, (0.0, message(cookie=9, server="127.0.0.1")))
     data = b"".join(RECORD.pack(BEGAN_S + at_s, len(one)) + one for at_s, one in messages)
     (tmp_path / ACCOUNTS).write_bytes(data)
@@ -209,12 +209,12 @@ def test_a_qlog_is_text_sequences_that_qvis_takes(tmp_path: Path) -> None:
     log = Qlog("a title", BEGAN_S, (Event(0.5, METRICS, {"congestion_window": 1}), Event(1, STATE, {"new": "startup"})))
     write_qlog(tmp_path / "a.sqlog", log, "Linux", ["TCP"])
     assert read_qlog(tmp_path / "a.sqlog") == log
-    # RFC 7464: each text between a record separator and a line feed.
+    # RFC 7464: each text is between a record separator and a line feed.
     records = (tmp_path / "a.sqlog").read_bytes().split(b"\x1e")
     assert records[0] == b""
     assert all(record.endswith(b"\n") and record.count(b"\n") == 1 for record in records[1:])
     header = json.loads(records[1])
-    # The fields that qvis looks for before it takes a file (its TextSequenceJSONToQlog, its Defaults.versionAliases).
+    # The fields that qvis requires of a file (its TextSequenceJSONToQlog, its Defaults.versionAliases).
     assert (header["qlog_version"], header["qlog_format"]) == ("0.3", "JSON-SEQ")
     assert header["trace"]["vantage_point"]["type"] == "server"
     assert header["trace"]["common_fields"]["time_format"] == "relative"
@@ -255,7 +255,7 @@ def rounded(periods: list[Spell]) -> list[tuple[str, float, float]]:
 def test_spells_end_with_the_last_delivery_before_the_page_was_complete() -> None:
     log = log_of((0, "a"), (500, "b"), delivered=((100, 1.0), (900, 2.0), (5_000, 3.0)))
     assert rounded(spells(log, BEGAN_S, BEGAN_S + 2)) == [("a", 0, 0.5), ("b", 0.5, 0.9)]
-    # Time before the navigation is not counted, nor time after the page.
+    # The time before the navigation and after the page's end does not count.
     assert rounded(spells(log, BEGAN_S + 0.6, BEGAN_S + 2)) == [("b", 0, 0.3)]
     assert rounded(spells(log, BEGAN_S, BEGAN_S + 0.3)) == [("a", 0, 0.1)]
 
@@ -263,8 +263,8 @@ def test_spells_end_with_the_last_delivery_before_the_page_was_complete() -> Non
 def test_spells_are_what_one_sees_who_looks_every_five_milliseconds() -> None:
     log = log_of((0, "a"), (101, "b"), (103, "a"), (500, "c"))
     assert rounded(spells(log, BEGAN_S, BEGAN_S + 9)) == [("a", 0, 0.5), ("c", 0.5, 2)]
-    # A state that is there at a look is seen, however short; and of two that alternate fast, neither has all of the
-    # time.
+    # A state at the moment of a sample is seen, however short it is; and of two that alternate fast, neither gets all
+    # the time.
     turns = [(1000 + 3 * n, "cd"[n % 2]) for n in range(200)]
     looks = log_of((0, "a"), (99, "b"), (101, "a"), *turns, delivered=((1_600, 10.0),))
     result = spells(looks, BEGAN_S, BEGAN_S + 9)
@@ -307,23 +307,23 @@ def test_shares_weigh_connections_by_their_time_and_transitions_are_counted_with
 
 
 def of_run(*seconds: tuple[str, float]) -> list[list[Spell]]:
-    """A run of one connection that spends so many seconds in each state, one after the other."""
+    """A run of one connection that spends this many seconds in each state, one after the other."""
     ends = [sum(spent for _, spent in seconds[: n + 1]) for n in range(len(seconds))]
     return [[Spell(state, end - spent, end) for (state, spent), end in zip(seconds, ends, strict=True)]]
 
 
 def test_shares_are_means_over_runs_with_the_interval_that_runs_give() -> None:
-    # Shares of 0.2, 0.4 and 0.6: mean 0.4, error 0.2 / sqrt(3), and Student's quantile of 2 degrees of freedom, 4.303.
-    # That the last run is a hundred times longer does not make it count more.
+    # Shares of 0.2, 0.4 and 0.6: mean 0.4, error 0.2 / sqrt(3), and Student's quantile for 2 degrees of freedom, 4.303.
+    # The last run is a hundred times longer, but does not count more.
     runs = [of_run(("a", 2), ("b", 8)), of_run(("a", 4), ("b", 6)), of_run(("a", 600), ("b", 400))]
     estimates = share_estimates(runs, 0.95)
     assert list(estimates) == ["b", "a"]
     assert (estimates["a"].mean, estimates["a"].runs) == pytest.approx((0.4, 3))
-    # 4.303 of 0.1155 are 0.497, which would reach below 0.
+    # 4.303 times 0.1155 is 0.497, which would reach below 0.
     assert (estimates["a"].low, estimates["a"].high) == pytest.approx((0, 0.8968), abs=1e-4)
     narrow = share_estimates(runs, 0.5)["a"]
     assert (narrow.low, narrow.high) == pytest.approx((0.4 - 0.8165 * 0.11547, 0.4 + 0.8165 * 0.11547), abs=1e-4)
-    # A state that a run does not know has no share of it; a run without any time says nothing.
+    # A run without a state has a share of 0 in it; a run without any time does not count.
     more = share_estimates([*runs, of_run(("c", 1)), []], 0.95)
     assert (more["a"].mean, more["a"].runs, more["c"].mean) == pytest.approx((0.3, 4, 0.25))
 
@@ -332,7 +332,7 @@ def test_probabilities_are_means_over_the_runs_that_left_the_state() -> None:
     turn = [("a", 1), ("b", 1)]
     runs = [of_run(*turn, *turn, *turn, ("a", 1), ("c", 1)), of_run(("a", 1), ("c", 1)), of_run(("b", 1), ("a", 1))]
     estimates = probability_estimates(runs, 0.95)
-    # The first run left a for b three times in four, the second never, and the third did not leave a.
+    # The first run went from a to b three times in four, the second never, and the third did not leave a.
     assert (estimates["a", "b"].mean, estimates["a", "b"].runs) == pytest.approx((0.375, 2))
     assert estimates["a", "b"].mean + estimates["a", "c"].mean == pytest.approx(1)
     assert (estimates["a", "b"].low, estimates["a", "b"].high) == (0, 1)
@@ -372,7 +372,7 @@ def test_a_series_keeps_what_was_told_last() -> None:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """A campaign with three runs of each of two protocols behind one network, made by hand."""
+    """A campaign with three runs of each of two protocols on one network, made by hand."""
     settings: dict[str, dict[str, object]] = {
         "sites": {"s": {}},
         "networks": {"lte": {}},
@@ -440,7 +440,7 @@ def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaig
     assert all((folder / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
     assert [table.name for table in report.tables] == ["states_shares", "states_transitions", "states_totals"]
     table = report.tables[0].texts.set_index(["protocol", "state"])
-    # Runs that are all alike tell nothing of the scatter.
+    # Runs that are all equal say nothing about the scatter.
     assert table.loc[("TCP+", "slow start"), ["share of time", "95 % interval"]].tolist() == ["40.0 %", "-"]
     assert table.loc[("QUIC", "recovery"), "share of time"] == "60.0 %"
     assert report.tables[0].texts["state"].drop_duplicates().tolist() == [

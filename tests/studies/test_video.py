@@ -1,4 +1,4 @@
-"""Video: what is generated, what is measured of a play, why a play does not count, and the report's section."""
+"""Video: the generated videos, the measurements of a play, why a play does not count, and the report's section."""
 
 import json
 from collections.abc import Sequence
@@ -33,14 +33,14 @@ from studies.video.play import MARK, MEASURES, Gap, Play, Segment, fault, play_o
 from studies.video.section import section
 from tuning import networks, protocols
 
-# A true play of 5 Mbit/s over HTTP/2, of 30 s, behind a link of 7 Mbit/s that stopped for 10 s.
+# A real play of 5 Mbit/s over HTTP/2, of 30 s, on a link of 7 Mbit/s that stopped for 10 s.
 RECORDED = json.loads((Path(__file__).parent / "data" / "play.json").read_text())
 STOPPED = structured(RECORDED, Play, "play.json")
 HTTP2 = ("h2",)
 
 
 def segment(number: int, quality: str = "hd720", *, ended_ms: float = 0.0, protocol: str = "h2") -> Segment:
-    """A segment that came whole."""
+    """A segment that arrived completely."""
     url = f"https://{video.SEGMENTS_HOST}/{quality}/{number}.m4s"
     size = Segment(url, 0, 0, 0, "", 0).bps * media.SEGMENT_S // 8
     return Segment(url, ended_ms - 100, ended_ms - 50, ended_ms, protocol, size)
@@ -74,7 +74,7 @@ def measured(one: Play, segments: int = 20) -> dict[str, float | None]:
 
 def test_a_rebuffer_is_as_long_as_segments_and_buffer_say() -> None:
     ((began_ms, still_ms),) = STOPPED.rebuffers
-    # The picture stands still when all that came before the link stopped has been played, and until more comes.
+    # The picture stands still from when everything that arrived before the stop has been played until more arrives.
     before = [one for one in STOPPED.pictures if one.ended_ms < began_ms]
     after = STOPPED.pictures[len(before)]
     assert STOPPED.first_frame_ms is not None
@@ -86,7 +86,7 @@ def test_a_rebuffer_is_as_long_as_segments_and_buffer_say() -> None:
 
 def test_measures_of_a_play_are_those_of_their_definitions() -> None:
     of_play = measured(play("tiny", "tiny", "hd720", "medium", "medium", "hd2160"))
-    # 9 s of five segments were played: 0.7, 0.7, 5, 2.5 Mbit/s and half of 2.5.
+    # 9 s of five segments were played: 0.7, 0.7, 5, 2.5 Mbit/s, and half a segment of 2.5.
     assert of_play["first_frame_s"] == 1.0
     assert of_play["mean_mbps"] == pytest.approx((2 * (0.7 + 0.7 + 5 + 2.5) + 2.5) / 9)
     assert of_play["switches"] == 2
@@ -94,7 +94,7 @@ def test_measures_of_a_play_are_those_of_their_definitions() -> None:
     assert of_play["loaded_s"] == 12
     assert of_play["share_loaded"] == pytest.approx(6 / 20)
     assert (of_play["rebuffers"], of_play["rebuffer_ratio"], of_play["in_vain"]) == (0, 0, 0)
-    # Five segments could have been played in 10 s, half of the last was not.
+    # Five segments could have been played in 10 s; half of the last was not.
     assert of_play["qoe"] == pytest.approx((0.7 + 0.7 + 5 + 2.5 + 2.5 / 2 - 4.3 - 2.5 - 3 * 1.0) / 5)
 
 
@@ -107,9 +107,9 @@ def test_rebuffers_beside_each_other_are_one_and_the_last_may_last_until_the_end
 
 
 def test_rates_are_of_the_segments_whose_pictures_came() -> None:
-    # The last 3 of 9 s that were played had sound alone.
+    # The last 3 of 9 played seconds had only sound.
     assert measured(play("tiny", "tiny", "medium"))["mean_mbps"] == pytest.approx(2 * (0.7 + 0.7 + 2.5) / 6)
-    # The pictures of 2 to 4 s never came: those before stand still, and those after are of their own time.
+    # The pictures of 2 to 4 s never arrived: those before stand still, and those after keep their times.
     whole = play("tiny", "tiny", "medium", "tiny", "tiny")
     times, rates = shown(replace(whole, segments=(whole.segments[0], *whole.segments[2:])), 10)
     at = dict(zip(times, rates, strict=True))
@@ -118,7 +118,7 @@ def test_rates_are_of_the_segments_whose_pictures_came() -> None:
 
 
 def test_plays_of_one_quality_differ_by_no_rounding() -> None:
-    """Where each protocol had its own, equal rates were a sure difference."""
+    """When each protocol had its own rounding, equal rates appeared as a certain difference."""
     plays = [play(*["tiny"] * number, first_frame_ms=10_000 - 1990.0 * number) for number in range(1, 6)]
     assert {measured(one)["mean_mbps"] for one in plays} == {0.7}
 
@@ -133,9 +133,10 @@ def test_a_picture_is_waited_for_until_the_first_and_in_rebuffers() -> None:
 
 
 def test_a_rebuffer_is_a_stop_of_the_player_or_pictures_that_are_skipped() -> None:
-    # Sound did not come either.
+    # Sound did not arrive either.
     assert STOPPED.stopped_s == STOPPED.rebuffer_s > 8
-    # 9 s were played, and pictures stood still for 4 s of these, or none was skipped and 5 s were played.
+    # Either 9 s were played, with pictures standing still for 4 s of these; or no picture was skipped, and 5 s were
+    # played.
     still = (Gap(2000, 6040, 1),)
     end = (10_000.0, 5.0, 10.0, 0)
     skips = play(*["tiny"] * 5, gaps=still)
@@ -143,16 +144,16 @@ def test_a_rebuffer_is_a_stop_of_the_player_or_pictures_that_are_skipped() -> No
     assert [measured(one)["rebuffer_s"] for one in (skips, stops)] == [4.0, 4.0]
     assert [measured(one)["skipped_s"] for one in (skips, stops)] == [4.0, 0.0]
     assert [measured(one)["stopped_s"] for one in (skips, stops)] == [0.0, 4.0]
-    # The score counts pictures; by the player's clock nothing happened.
+    # The score counts pictures; according to the player's clock nothing happened.
     assert measured(skips)["qoe"] == measured(stops)["qoe"]
     assert measured(skips)["qoe_by_clock"] == measured(play(*["tiny"] * 5))["qoe"]
     assert measured(stops)["qoe_by_clock"] == pytest.approx(measured(stops)["qoe"])
 
 
 def test_the_lead_says_where_the_players_clock_has_another_verdict(tmp_path: Path) -> None:
-    """Behind a link that was a little too slow QUIC brought more of the video than TCP, and had the worse score."""
+    """On a link that was a little too slow, QUIC delivered more of the video than TCP, but had the worse score."""
     skips, stops = (Gap(2000, 2000 + still_ms + 40, 1) for still_ms in (7000, 5000))
-    # Sound went on over QUIC; over TCP the player stopped.
+    # Over QUIC the sound continued; over TCP the player stopped.
     quic = [play(*["hd720"] * 5, gaps=(skips,), first_frame_ms=1000.0 + number) for number in range(3)]
     ended = (10_000.0, 4.0, 10.0, 0)
     tcp = [play(*["hd720"] * 2, gaps=(stops,), buffer=(ended,), first_frame_ms=1000.0 + number) for number in range(3)]
@@ -170,7 +171,7 @@ def test_a_video_that_does_not_begin_has_waited_all_the_time() -> None:
     assert fault(never, HTTP2) is None
     assert measured(never)["first_frame_s"] is None
     assert measured(never)["mean_mbps"] is None
-    # No rebuffer would be the best that a video can have.
+    # Such a play must not count as one without rebuffers, which would be the best possible result.
     assert (measured(never)["rebuffers"], measured(never)["rebuffer_s"]) == (None, None)
     assert measured(never)["qoe"] == pytest.approx(-3 * 10 / 5)
 
@@ -213,7 +214,7 @@ def test_a_page_without_a_report_does_not_count() -> None:
 
 
 def test_a_protocol_that_brings_less_of_a_video_does_not_lose_its_plays() -> None:
-    """On lossy links TCP plays asked for a quarter fewer segments than QUIC's, and were rejected for it."""
+    """On lossy links, TCP's plays requested a quarter fewer segments than QUIC's, and were rejected for it."""
     usual, slow = (RunOutcome(exchanges, 0, exchanges, None) for exchanges in (53, 39))
     assert list(judge([*[usual] * ENOUGH, slow])) == [ENOUGH]
     assert judge([*[usual] * ENOUGH, slow], expectations=VideoMethod().expectations()) == {}
@@ -226,7 +227,7 @@ def test_names_say_what_is_played() -> None:
         assert page.name == name
     for name in ("video-bola-hls-60s", "video-huge-60s", "video-tiny-0s", "video-tiny"):
         assert video.page_named(name) is None
-    # Loaded as an ordinary site, the page would be made repeatable, and the clock of its player would stand still.
+    # As an ordinary site, the page would be made repeatable, and its player's clock would stand still.
     with pytest.raises(EyelevelError):
         choose_sites("video-tiny-60s")
 
@@ -241,7 +242,7 @@ def test_segments_have_the_bytes_of_their_rate_and_the_same_each_time() -> None:
         for number in range(1, page.segments + 1):
             assert 8 * len(body := bodies[f"{quality}/{number}.m4s"]) == bps * media.SEGMENT_S
             assert [kind for kind, _ in media.boxes(body)] == [b"free", b"moof", b"mdat"]
-            # Compression on the way would not make it smaller.
+            # Compression in transit would not make it smaller.
             assert len({*body[8:2056]}) > 250
     assert "medium.m3u8" in bodies["main.m3u8"].decode()
     (pictures,) = media.pictures(1).segments
@@ -270,7 +271,7 @@ def test_a_campaign_goes_on_with_what_it_has(tmp_path: Path) -> None:
     assert [*more.networks] == ["hdx", "lte"]
     assert [*more.protocols] == ["tcp", "quic"]
     assert not more.loading.repeatable
-    # It has 3 runs by its document, and is resumed with these unless more are asked for.
+    # According to its document it has 3 runs, and it is resumed with these unless more are requested.
     assert (more.runs, more.seed) == (3, 1)
     plain = Request(folder=tmp_path, options=dict.fromkeys(options), document=document)
     assert [*campaign(plain).campaign.sites] == ["video-tiny-5s"]
@@ -279,7 +280,7 @@ def test_a_campaign_goes_on_with_what_it_has(tmp_path: Path) -> None:
 
 
 def write_campaign(folder: Path, plays: dict[str, list[Play]], rejections: Sequence[Row] = ()) -> None:
-    """A campaign of one video behind lte, with these plays over each protocol, and further attempts."""
+    """A campaign of one video on lte, with these plays over each protocol, and further attempts."""
     rows = [*rejections]
     for protocol, some in plays.items():
         for number, one in enumerate(some, start=1):
@@ -317,9 +318,9 @@ def test_the_section_has_means_deviations_p_and_a_figure(tmp_path: Path) -> None
     for number, drawn in enumerate((of_means, over_time)):
         save(drawn, tmp_path, f"figure{number}")
         assert smallest_type(drawn) >= SMALL
-        # Each says how many plays it rests on.
+        # Each figure states its number of plays.
         assert "3 plays each" in [axes.get_title(loc="right") for axes in drawn.axes]
-    # One quality is not drawn over time.
+    # A video with one quality has no figure of quality over time.
     assert [axes.get_ylabel() for axes in over_time.axes] == ["received\n[Mbit/s]", WAITING, "buffer\n[s]"]
     markers = [line for line in of_means.axes[0].get_lines() if line.get_marker() in ("D", "o")]
     assert [float(np.asarray(line.get_path().vertices)[0, 0]) for line in markers] == pytest.approx([2.1, 0.901])
@@ -343,14 +344,14 @@ def test_a_difference_of_plays_has_its_interval_and_says_how_many_have_a_value(t
     assert part is not None
     texts = part.tables[0].texts.set_index("measure")
     assert texts.loc["first frame [s]", "TCP+"] == "2.10 (0.10), 3 of 4"
-    # 4 degrees of freedom, whose t is 2.776; both means have a standard error of 0.1 / sqrt(3).
+    # With 4 degrees of freedom t is 2.776; both means have a standard error of 0.1 / sqrt(3).
     assert texts.loc["first frame [s]", "difference"] == "-1.10 (-1.33 to -0.87)"
-    # All alike: there is nothing by which an interval could be told.
+    # All values are equal, so there is no interval.
     assert texts.loc["rebuffers", "difference"] == "+0.0"
 
 
 def test_the_section_says_of_each_protocol_what_does_not_count_and_why(tmp_path: Path) -> None:
-    """TCP's plays were rejected more often for what they were; no reader of the section could see it."""
+    """TCP's plays were rejected more often because of what they were, and the section did not show it."""
     lost = replace(ROW, site="video-hd720-30s", protocol="tcp+", run=2)
     rejections = [rejected(f"video: the player failed: {number}", lost, attempt=number) for number in (1, 2)]
     rejections.append(rejected("machine_busy: 30 ms late", lost, run=1, attempt=9))
@@ -376,14 +377,14 @@ def test_the_reference_is_the_first_protocol_though_none_of_its_plays_counts(tmp
     assert part.tables[0].texts.set_index("measure").loc["plays", "TCP+"] == "0"
 
 
-# A machine that is busy drops frames, and loads that drop some do not count.
+# A busy machine drops frames, and loads that drop some do not count.
 @pytest.mark.timing
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.parametrize(("protocol", "version", "player"), [("tcp+", "h2", "-hls"), ("quic", "h3", "")])
 def test_a_video_plays(protocol: str, version: str, player: str) -> None:
     loading = Loading(repeatable=False, filmed=False, quiet_ms=100, limit_s=60)
-    # On a busy machine seconds pass before it plays.
+    # On a busy machine, seconds pass before it plays.
     site = load_site(f"video-small{player}-12s")
     setting = Setting(site, networks.load()["dsl"], protocols.load()[protocol], loading)
     with single_load(setting, VideoMethod(seconds=12)) as folder:

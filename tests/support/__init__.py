@@ -1,1 +1,1 @@
-"""Helpers that several test modules share. No test module imports another one."""
+"""Helpers that several test modules share. Test modules do not import each other."""

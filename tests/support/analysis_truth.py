@@ -1,4 +1,4 @@
-"""Simulated samples whose truth is known, and how often the statistics are right about them."""
+"""Simulated samples with known truth, and how often the statistics are right about them."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,7 @@ from base.structure import structured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
-# The share of runs in which a correct statistic fails its test.
+# The probability that a correct statistic fails its test.
 FALSE_ALARM = 1e-5
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
 
@@ -39,30 +39,30 @@ def lognormal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def heavy(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Factors of which one in ten is up to several times as large: a tail without a third moment."""
+    """Factors, one in ten of which is up to several times as large: a tail without a third moment."""
     return np.exp(draw.normal(0, 0.05, shape)) * np.where(draw.random(shape) < 0.1, 1 + draw.pareto(2.5, shape), 1)
 
 
 def drifting(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """5 % of noise on times that grow by 30 % from the first block to the last."""
+    """Factors with 5 % of noise that grow by 30 % from the first block to the last."""
     return normal(draw, shape) * np.linspace(1, 1.3, shape[-1])
 
 
 def two_samples(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> tuple[Array, Array]:
-    """Times of two protocols, of which the second takes 1 + `effect` times as long: cells x runs each."""
+    """Times of two protocols (cells x runs each); the second takes 1 + `effect` times as long."""
     draw = np.random.default_rng(seed)
     return 1000 * noise(draw, (cells, runs)), 1000 * (1 + effect) * noise(draw, (cells, runs))
 
 
 def consistent(successes: int, trials: int, rate: float, slack: float = 0.0) -> bool:
-    """Whether so many successes are what `rate`, give or take `slack`, brings about by chance."""
+    """Whether this number of successes is plausible by chance at `rate`, give or take `slack`."""
     low = stats.binom.ppf(FALSE_ALARM, trials, max(rate - slack, 0))
     high = stats.binom.ppf(1 - FALSE_ALARM, trials, min(rate + slack, 1))
     return bool(low <= successes <= high)
 
 
 def false_positives(noise: Noise, cells: int, runs: int, level: float, seed: int) -> dict[str, int]:
-    """How often each test finds a difference at `level` where there is none."""
+    """How often each test finds a difference at `level` although there is none."""
     a, b = two_samples(noise, cells, runs, 0, seed)
     p_values = {
         "anova": anova_p(a, b),
@@ -74,22 +74,23 @@ def false_positives(noise: Noise, cells: int, runs: int, level: float, seed: int
 
 
 def gain_covered(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> int:
-    """The number of 95 % intervals of the gain that hold the true gain."""
+    """The number of 95 % intervals of the gain that contain the true gain."""
     low, high = contrasts.gain_interval(*two_samples(noise, cells, runs, effect, seed), 0.95)
     return int(((low <= effect) & (effect <= high)).sum())
 
 
 def shift_covered(noise: Noise, cells: int, runs: int, shift_ms: float, seed: int) -> int:
-    """The number of 95 % intervals of the shift that hold the true one."""
+    """The number of 95 % intervals of the shift that contain the true shift."""
     a, b = two_samples(noise, cells, runs, 0, seed)
     intervals = contrasts.hodges_lehmann(a, b + shift_ms, 0.95)
     return int(((intervals[:, 1] <= shift_ms) & (shift_ms <= intervals[:, 2])).sum())
 
 
 def sites_covered(campaigns: int, sites: int, runs: int, between: float, seed: int) -> tuple[int, int]:
-    """The number of 95 % intervals over sites that hold the truth of all sites: the bootstrap's, and the mixed model's.
+    """The number of 95 % intervals over sites that contain the truth for all sites: the bootstrap's, and the mixed
+    model's.
 
-    Sites differ in their gain by `between`; runs have 5 % of noise, and blocks 10 % that both protocols share.
+    The gain of sites varies by `between`; runs have 5 % of noise, and blocks have 10 %, which both protocols share.
     """
     draw = np.random.default_rng(seed)
     truth, pair = -0.1, Pair("a", "b")
@@ -107,7 +108,7 @@ def sites_covered(campaigns: int, sites: int, runs: int, between: float, seed: i
 
 
 def campaign_table(runs: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str]) -> CampaignTable:
-    """A campaign with these attempts, whose networks and protocols are named in this order."""
+    """A campaign with these attempts, and its networks and protocols in this order."""
     settings: dict[str, Any] = {
         "sites": {},
         "networks": {name: {} for name in networks},
@@ -122,15 +123,18 @@ def simulated_table(truth: Truth) -> CampaignTable:
 
 
 def same_campaigns(truth: Truth, number: int) -> tuple[CampaignTable, CampaignTable]:
-    """Two campaigns that measure the same pages and protocols, as `truth` has them, and differ by their runs' noise
-    alone; others for each `number`."""
+    """Two campaigns that measure the same pages and protocols, according to `truth`, and differ only by their runs'
+    noise.
+
+    Each `number` gives another pair.
+    """
     runs_seeds = (1_000_000 + 2 * number, 1_000_001 + 2 * number)
     one, other = (simulated_table(replace(truth, seed=number, runs_seed=seed)) for seed in runs_seeds)
     return one, other
 
 
-# A campaign with something for each analysis and figure: behind one network with an RTT and one without, with a canary
-# and lost runs, and of which one protocol is another's double.
+# A campaign with material for each analysis and figure: one network with an RTT and one without, a canary, lost runs,
+# and a protocol that is the double of another.
 VARIED = Truth(
     sites=4,
     networks=("dsl", "lte"),

@@ -1,6 +1,6 @@
-"""Pages are held to axe-core's rules in the packaged browser, as wide as a phone and a screen, light and dark.
+"""Checks pages against axe-core's rules in the packaged browser: as wide as a phone and a screen, light and dark.
 
-A test of another page is one line: `assert accessible(browser, url) == []`; of a study's section of the report see
+A test of another page is one line: `assert accessible(browser, url) == []`; for a section of a study in the report see
 `support.reports`. It needs the mark `needs_axe`.
 """
 
@@ -10,11 +10,11 @@ from itertools import product
 from base.places import cache_dir
 from support.browser import Browser
 
-# As the set-up installs it (package.json).
+# The path where set-up installs it (package.json).
 AXE = cache_dir() / "node" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS_PX = (390, 1400)
 SCHEMES = ("light", "dark")
-# Folded parts are looked at, too, and three rows of a table, since the others are like them.
+# The check includes folded parts, and three rows of each table, since further rows are alike.
 CHECK = """
 for (const row of document.querySelectorAll("tbody tr:nth-child(n + 4)")) row.remove();
 for (const part of document.querySelectorAll("details")) part.open = true;
@@ -23,7 +23,7 @@ return found.violations.flatMap((rule) => rule.nodes.map((node) =>
   `${rule.id}: ${node.target.join(" ")}: ${node.failureSummary.replace(/\\s+/g, " ")}`));
 """
 
-# The elements that reach beyond the window at the right, with their words, and have none within them that do.
+# The elements that reach beyond the right edge of the window, with their texts, unless an element within them does.
 # Scrollable elements may.
 WIDE = """
   const scrolls = element =>
@@ -49,12 +49,12 @@ def accessible(browser: Browser, url: str) -> list[str]:
 
 
 def accessible_now(browser: Browser) -> list[str]:
-    """The same of the page as it stands, such as a screen that only a session leads to."""
+    """The faults in the page as it is now, for example a screen that is reached only within a session."""
     return [fault for look in _looks(browser) for fault in _faults(browser, look)]
 
 
 def _looks(browser: Browser) -> Iterator[str]:
-    """Makes the browser show pages in each width and colour scheme, and says in which; in the end as it began."""
+    """Yield each width and colour scheme, after switching the browser to it; finally restore the first state."""
     for width, scheme in product(WIDTHS_PX, SCHEMES):
         browser.narrow(width)
         browser.prefer(scheme)

@@ -16,12 +16,12 @@ from base.places import tool
 from browsers.chromium.program import BINARY
 from record.recorder.webdriver import Session
 
-# As long as a test may take (pyproject.toml): a busy machine slows a page down by as much as it likes.
+# The time limit of a test (pyproject.toml): a busy machine may slow down a page without bound.
 LIMIT_S = 600
 
 
 class Browser(Session):
-    """The packaged browser, with what it wrote to its console."""
+    """The packaged browser, and the messages that it wrote to its console."""
 
     def console(self) -> list[dict[str, Any]]:
         """The messages on the console since the last call."""
@@ -34,12 +34,12 @@ class Browser(Session):
         self._devtools("Emulation.setDeviceMetricsOverride", metrics)
 
     def press(self, *keys: str) -> None:
-        """Press and release `keys` one after the other, on whatever has the focus."""
+        """Press and release `keys` one after the other; the focused element receives them."""
         strokes = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self._ask("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
 
     def look_elsewhere(self, seconds: float = 0.1) -> None:
-        """Go to another tab for so long, and come back."""
+        """Switch to another tab for this long, and return."""
         here = self._ask("GET", "/window", {})
         there = self._ask("POST", "/window/new", {"type": "tab"})["handle"]
         self._ask("POST", "/window", {"handle": there})
@@ -47,16 +47,16 @@ class Browser(Session):
         self._ask("POST", "/window", {"handle": here})
 
     def download_into(self, folder: Path) -> None:
-        """Let pages write files that they offer into `folder`."""
+        """Allow pages to save downloads in `folder`."""
         self._devtools("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
 
     def prefer(self, scheme: str) -> None:
-        """Have the user prefer the colour `scheme`, light or dark."""
+        """Make the user prefer the colour `scheme`, light or dark."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._devtools("Emulation.setEmulatedMedia", {"features": features})
 
     def print_page(self) -> bytes:
-        """The page on paper, as PDF."""
+        """The printed page, as PDF."""
         return base64.b64decode(self._devtools("Page.printToPDF", {"preferCSSPageSize": True})["data"])
 
     def eventually(self, script: str) -> Any:
@@ -65,13 +65,13 @@ class Browser(Session):
         return self._ask("POST", "/execute/async", {"script": wrapped, "args": []})
 
     def _devtools(self, command: str, parameters: dict[str, Any]) -> Any:
-        """The answer to a command of DevTools. WebDriver's own printing ends after 10 s, always."""
+        """The answer to a command of DevTools. WebDriver's own printing always ends after 10 s."""
         return self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
 
 @contextmanager
 def browsing(profile: Path) -> Iterator[Browser]:
-    """The browser without a window while the block runs, with what it keeps in the folder `profile`."""
+    """Run the browser without a window for the duration of the block; its profile is in the folder `profile`."""
     options = ["--headless=new", "--window-size=1400,900", "--disable-gpu", "--mute-audio"]
     options.append(f"--user-data-dir={profile}")
     capabilities = {
@@ -80,14 +80,14 @@ def browsing(profile: Path) -> Iterator[Browser]:
         "timeouts": {"script": 1000 * LIMIT_S, "pageLoad": 1000 * LIMIT_S},
     }
     with (
-        # A browser that is killed leaves the folder of its socket, whose path must be short.
+        # If the browser is killed, it leaves the folder of its socket, whose path must be short.
         TemporaryDirectory() as temporary,
         subprocess.Popen(
             [*namespaced(), *AS_ORDINARY_USER, tool("chromedriver"), "--port=0"],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {"TMPDIR": temporary},
-            start_new_session=True,  # a terminal's Ctrl-C is not for it: the browser would outlive its driver
+            start_new_session=True,  # Ctrl-C on the terminal must not reach it: the browser would outlive its driver
         ) as driver,
     ):
         assert driver.stdout is not None
@@ -96,4 +96,4 @@ def browsing(profile: Path) -> Iterator[Browser]:
             yield Browser(int(port), {"capabilities": {"alwaysMatch": capabilities}}, LIMIT_S)
         finally:
             driver.kill()
-            driver.stdout.read()  # all in its namespace have ended when nobody can write to it any more
+            driver.stdout.read()  # the output ends when all processes in its namespace have ended

@@ -1,4 +1,4 @@
-"""Small campaigns of true loads, and whether a campaign's folder holds what was planned, exactly."""
+"""Small campaigns of real loads, and a check that a campaign's folder contains exactly what was planned."""
 
 import csv
 import gzip
@@ -21,7 +21,8 @@ from tuning import networks, protocols
 
 
 def run_of_each(site: Site, folder: Path, browser: str = "chromium") -> Campaign:
-    """One run of `site` over stock TCP and one over stock QUIC, behind LTE, in `folder`, which must not be there."""
+    """A campaign of one run of `site` over stock TCP and one over stock QUIC, on LTE, in `folder`, which must not
+    exist."""
     known = protocols.load()
     campaign = Campaign(
         folder=folder,
@@ -38,8 +39,11 @@ def run_of_each(site: Site, folder: Path, browser: str = "chromium") -> Campaign
 
 @cache
 def light_campaign(session_folder: Path) -> Campaign:
-    """`run_of_each` of demo-light, as this checkout generates it, in Chromium: once for all files of a session (of each
-    worker), in its folder of temporary files. Its readers change nothing."""
+    """`run_of_each` of demo-light, as this checkout generates it, in Chromium.
+
+    It is made once for all files of a session (of each worker), in its folder of temporary files. Tests must not change
+    it.
+    """
     folder = session_folder / "light"
     folder.mkdir()
     return run_of_each(write_site(generate("demo-light"), folder / "demo-light"), folder / "results")
@@ -51,7 +55,8 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def assert_whole(folder: Path, runs: int) -> None:
-    """Each planned run counts exactly once, all evidence can be read, and there is nothing besides."""
+    """Assert that each planned run counts exactly once, that all evidence can be read, and that there is nothing
+    else."""
     planned = [(run.site, run.network, run.protocol, str(run.number)) for block in read_plan(folder) for run in block]
     assert len(planned) == runs
     attempts = rows(folder)
@@ -68,5 +73,5 @@ def assert_whole(folder: Path, runs: int) -> None:
             gzip.decompress((evidence / name).read_bytes())
         probe: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-i", evidence / "film.mp4", "-f", "null", "-"]
         assert subprocess.run(probe, capture_output=True, text=True, check=True).stderr == ""
-    # No write that was broken off has left a file.
+    # Interrupted writes have left no files.
     assert [path for path in folder.rglob(".*") if path.is_file()] == []

@@ -1,8 +1,8 @@
-"""Checks an RO-Crate by programs of others: `python -m support.check_crate CRATE`, by the Python that has these (the
-environment `format_checkers` of the set-up).
+"""Checks an RO-Crate with other projects' programs: `python -m support.check_crate CRATE`.
 
-Prints, as JSON, the `issues` that the validator of the profile of RO-Crate 1.1 has with it (severity, text), and what
-the library `rocrate` finds in it: its `name`, its `licence` and its `files` with their SHA-256.
+Run it with a Python that has these programs (the set-up's environment `format_checkers`). It prints JSON: the `issues`
+that the validator of the profile of RO-Crate 1.1 finds (severity, text), and the data that the library `rocrate` reads
+from the crate: its `name`, its `licence` and its `files` with their SHA-256.
 """
 
 import json
@@ -18,11 +18,11 @@ from rocrate_validator.models import Severity, ValidationSettings
 from rocrate_validator.utils.http import HttpRequester
 
 CONTEXT = "https://w3id.org/ro/crate/1.1/context"
-GATEWAY_TIMEOUT = 504  # by which the validator knows that it is not to reach anything
+GATEWAY_TIMEOUT = 504  # the validator takes this to mean that it is offline
 
 
 def answer(_: HttpRequester, url: str, *arguments: object, **options: object) -> requests.Response:
-    """In place of the web: the context of RO-Crate, as `rocrate` brings it, and nothing else."""
+    """Stands in for the web: returns the context of RO-Crate, which `rocrate` includes, and nothing else."""
     response = requests.Response()
     response.url, response.status_code = url, GATEWAY_TIMEOUT
     if url == CONTEXT:

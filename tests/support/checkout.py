@@ -1,4 +1,4 @@
-"""A copy of the testbed to which a test adds files, as its maintainers would."""
+"""A copy of the testbed to which a test adds files, as maintainers would."""
 
 import os
 import shutil
@@ -11,10 +11,10 @@ from base.places import PROJECT, cache_dir
 FOLDERS = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "measure", "record", "replay", "servers"]
 FOLDERS += ["setup", "shells", "studies", "tuning"]
 
-# It ends what hangs: a busy machine takes minutes to compile the emulator.
+# A limit for processes that hang; a busy machine takes minutes to compile the emulator.
 LIMIT_S = 1200
 
-# Copies the libraries that the set-up of a checkout built for its emulator (programs alone have names without a dot).
+# Copies the libraries that a checkout's set-up built for its emulator (programs have names without a dot).
 LIBRARIES = """
 . setup/common.sh
 copy=$(built_folder)/release
@@ -28,14 +28,14 @@ UNOPTIMISED = "profile.release.package.eyelevel-shells.opt-level=0"
 
 
 class Checkout:
-    """A copy of the testbed in `folder`, without its documents and tests, with programs of its own beside ours."""
+    """A copy of the testbed in `folder`, without documents and tests. Programs can be added to those installed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "testbed"
         self.results = folder / "results"
         self._tuning = folder / "tuning"
         for name in FOLDERS:
-            # Compiled modules, too: each process would compile them anew.
+            # Copy compiled modules, too; otherwise each process would compile them again.
             shutil.copytree(PROJECT / name, self.folder / name)
         self._cache = folder / "cache"
         (self._cache / "bin").mkdir(parents=True)
@@ -46,16 +46,16 @@ class Checkout:
                     link.symlink_to(path)
 
     def install(self, program: str, text: str) -> None:
-        """Do what apt would do for a line of packages."""
+        """Install a program, as apt would for a line of packages."""
         path = self._cache / "bin" / program
         path.write_text(text)
         path.chmod(0o755)
 
     def build_emulator(self) -> None:
-        """Do what the set-up does for a changed emulator, without optimising it."""
-        # Cargo's folder is the user's own.
+        """Build the changed emulator, as set-up would, but without optimisation."""
+        # Cargo's folder belongs to the user.
         (self._cache / "cargo-target").unlink(missing_ok=True)
-        # Nothing is copied where nothing was built; then cargo builds the libraries, too.
+        # If nothing was built, nothing is copied, and cargo builds the libraries, too.
         self.run("bash", "-c", LIBRARIES, "bash", PROJECT, cache_dir())
         ended = self.run("setup/cargo", "build", "--release", "--locked", "--bin", "mm-net", "--config", UNOPTIMISED)
         assert ended.returncode == 0, ended.stderr
@@ -69,14 +69,15 @@ class Checkout:
         (self._tuning / f"{kind}.toml").write_text(text)
 
     def enter(self, file: str, place: str, entry: str) -> None:
-        """Add `entry` to a list or a class in `file`, behind the text `place`."""
+        """Add `entry` to a list or a class in `file`, after the text `place`."""
         path = self.folder / file
         text = path.read_text()
         assert text.count(place) == 1
         path.write_text(text.replace(place, place + entry))
 
     def list_package(self, package: str) -> list[str]:
-        """Add a line of packages; returns what the set-up would install now, with the versions it looks for."""
+        """Add a line of packages; returns the packages that set-up would install now, with the versions that it
+        expects."""
         with (self.folder / "setup" / "packages.txt").open("r+") as table:
             lines = table.read().replace("\nrust\n", f"\n{package} 1.* 1.* 1.* a toy\n\nrust\n", 1)
             table.seek(0)
@@ -101,7 +102,7 @@ class Checkout:
         return self.run(sys.executable, "-m", "eyelevel", *arguments)
 
     def measure(self, *arguments: str) -> Path:
-        """The folder of a campaign of one run with its report."""
+        """Measure a campaign of one run, with its report; returns its folder."""
         options = ["--runs", "1", "--no-validate", *arguments]
         ended = self.eyelevel("campaign", *options, "--campaign", "try", "--results", self.results)
         assert ended.returncode == 0, ended.stderr

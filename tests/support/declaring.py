@@ -1,4 +1,4 @@
-"""Campaigns that declared other thresholds than those of today's file."""
+"""Campaigns that declared other thresholds than the current file."""
 
 import re
 from dataclasses import replace
@@ -10,7 +10,7 @@ from dataset.table import require_document, write_document
 
 
 def declare(folder: Path, **thresholds: float) -> None:
-    """Make the campaign in `folder` one that declared these `thresholds` before its first run."""
+    """Change the campaign in `folder` so that it declared these `thresholds` before its first run."""
     text = DECLARED.read_text()
     for name, value in thresholds.items():
         text, lines = re.subn(rf"(?m)^{name} = .*$", f"{name} = {value}", text)

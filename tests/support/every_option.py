@@ -1,7 +1,7 @@
-"""The program describes itself: in the pages of every option, docs/options/, in the files that make reads, and in the
-tables of columns and metrics in docs/runs-csv.md and docs/metrics.md.
+"""Generates the parts of documents that describe the program.
 
-`PYTHONPATH=tests:. python -m support.every_option` writes them.
+These are the pages of every option (docs/options/), the files that make reads, and the tables of columns and metrics in
+docs/runs-csv.md and docs/metrics.md. `PYTHONPATH=tests:. python -m support.every_option` writes them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,19 +25,19 @@ A page for each command. Most commands are targets of `make`, too, and options a
 `make campaign NET=lte` is `eyelevel campaign --net lte`. `make -n campaign NET=lte` prints the command.
 """
 
-# Files of settings whose first comment explains all keys, and what they are.
+# The settings files, whose first comment explains all keys, and the noun for one of their tables.
 SETTINGS = {"networks": "a network", "protocols": "a protocol setting", "devices": "a device"}
-# A file that explains itself from its beginning to its end.
+# A file that is its own documentation, and is shown as a whole.
 HYPOTHESES = "analysis/hypotheses.toml"
 
-# In characters: a line of a page that is 1400 pixels wide.
+# In characters: the length of a line on a page that is 1400 pixels wide.
 WIDTH = 96
 
 
 def _helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
-    """The name and the help of `command`, then those of its own commands."""
+    """The name and the help of `command`, then those of its subcommands."""
     settings = {**command.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
-    # click keeps the option for help from its first call, which another test may have made without parents.
+    # click keeps the help option from its first call, which another test may have made without parents.
     command._help_option = None
     context = click.Context(command, info_name=name, parent=parent, **settings)
     yield context.command_path, command.get_help(context)
@@ -49,12 +49,12 @@ def _helps(command: click.Command, name: str, parent: click.Context | None = Non
 
 
 def first_comment(text: str) -> str:
-    """The comment that a file begins with, without the signs of comments."""
+    """The comment at the beginning of a file, without comment signs."""
     return "\n".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), text.splitlines()))
 
 
 def _page_of_command(name: str, target: Target | None) -> str:
-    """The page of a command, with its variables if it is a target of make."""
+    """The page of a command, with make's variables if it is a target of make."""
     root = click.Context(program, info_name="eyelevel")
     command = program.get_command(root, name)
     assert command is not None
@@ -68,7 +68,7 @@ def _page_of_command(name: str, target: Target | None) -> str:
 
 
 def written() -> dict[str, str]:
-    """The name of each file, within the project → its text."""
+    """The path of each file, within the project → its text."""
     known = targets()
     names = [*COMMANDS, *(study.command for study in STUDIES)]
     files = {f"setup/make/{name}": text for name, text in written_for_make().items()}
@@ -106,7 +106,7 @@ def written() -> dict[str, str]:
 
 
 def _with_table(name: str, head: str, rows: Iterable[str]) -> str:
-    """The document `name` with `rows` in its table whose first line begins with `head`."""
+    """The document `name`, with `rows` in the table whose first line begins with `head`."""
     lines = (PROJECT / name).read_text().splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith(head)) + 2
     end = next(number for number, line in enumerate(lines) if number > begin and not line.startswith("|"))

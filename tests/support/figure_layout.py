@@ -1,4 +1,4 @@
-"""Reports without the files of their figures, which take most of a report's time."""
+"""Makes reports without files of figures, which take most of a report's time."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from analysis.report.section import ReportFigure
 
 
 def only_lay_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are drawn and laid out as ever; their PNG is white, as large as ever, and there is no PDF."""
+    """Draw and lay out figures as usual, but write a white PNG of the right size, and no PDF."""
 
     def save(figure: Figure, folder: Path, name: str) -> None:
         figure.draw_without_rendering()
@@ -22,9 +22,9 @@ def only_lay_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests of what is around figures: none is drawn, its PNG is white, and there is no PDF."""
+    """Draw no figures: write white PNGs and no PDFs. For tests of everything around figures."""
 
-    def write(figure: ReportFigure, folder: Path) -> None:  # a process of a pool finds it by this name
+    def write(figure: ReportFigure, folder: Path) -> None:  # processes of a pool find it by this name
         Image.new("1", (1120, 480), 1).save(folder / f"{figure.name}.png")
 
     monkeypatch.setattr(ReportFigure, "write", write)

@@ -1,4 +1,4 @@
-"""Properties of a figure that tests look at."""
+"""Properties of figures for tests."""
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -6,13 +6,13 @@ from matplotlib.text import Text
 
 from analysis.figures import style
 
-# Matplotlib's type of exponents, as a share of the text's.
+# The size of Matplotlib's exponents, as a share of the text's.
 EXPONENT = 0.7
 
 
 def smallest_type(figure: Figure) -> float:
-    """The size in points of the smallest type that `figure` shows, labels of ticks and their exponents included."""
-    # Ticks have no texts before.
+    """The size of the smallest text in `figure`, in points; labels of ticks and their exponents are included."""
+    # Before this, ticks have no texts.
     figure.draw_without_rendering()
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_visible()]
     sizes = [
@@ -25,7 +25,7 @@ def smallest_type(figure: Figure) -> float:
 
 
 def overhang_inches(figure: Figure) -> float:
-    """How much of what `figure` shows lies beyond an edge of its PNG."""
+    """How far the contents of `figure` reach beyond an edge of its PNG."""
     figure.set_dpi(style.PNG_DPI)
     with mpl.rc_context(style.RC):
         figure.draw_without_rendering()

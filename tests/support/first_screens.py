@@ -1,8 +1,8 @@
 """The content of a report's first screen, computed without drawing anything.
 
-The first screens of all known campaigns, as docs/known-campaigns.md has them:
+To print the first screens of all known campaigns for docs/known-campaigns.md:
 
-    PYTHONPATH=tests python -m support.first_screens > docs/known-campaigns.md
+PYTHONPATH=tests python -m support.first_screens > docs/known-campaigns.md
 """
 
 import re
@@ -40,7 +40,7 @@ from support.known_campaigns import (
     write,
 )
 
-# How the first screen says each kind of warning, and each fact.
+# The phrases by which the first screen expresses each kind of warning, and each fact.
 PHRASES = {
     EMPTY_SETTING: "no valid run|not been tried",
     NOT_TOGETHER: "not measured together|have both protocols",
@@ -76,8 +76,7 @@ something false. `PYTHONPATH=tests python -m support.known_campaigns late result
 
 @dataclass(frozen=True)
 class LazyFindings(Findings):
-    """Findings that compute a table when somebody wants it: those of the first screen take a fraction of the time that
-    all take."""
+    """Findings that compute each table on demand: the first screen needs only a fraction of the time of all tables."""
 
     store: dict[str, pd.DataFrame] = field(default_factory=dict)
 
@@ -90,8 +89,8 @@ class LazyFindings(Findings):
 
 @dataclass(frozen=True)
 class Screen:
-    """The answer and the warnings of a first screen, and the verdicts (`analysis.statistics.confirmatory`) behind
-    them."""
+    """The answer and the warnings of a first screen, and the verdicts on which they rest
+    (`analysis.statistics.confirmatory`)."""
 
     answer: list[str]
     warnings: list[str]
@@ -99,7 +98,7 @@ class Screen:
 
 
 def findings_of(campaign: CampaignTable, declaration: Hypotheses) -> LazyFindings:
-    """The findings of `campaign` under the hypotheses of `declaration`, as `analysis.analyses.analyse` has them."""
+    """The findings of `campaign` under the hypotheses of `declaration`, as from `analysis.analyses.analyse`."""
     samples = samples_of(campaign)
     hypotheses = declaration.restricted_to(samples.protocols, samples.metrics)
     return LazyFindings(campaign, samples, hypotheses, declaration.restricted_to(campaign.protocols, campaign.metrics))
@@ -114,19 +113,19 @@ def screen(folder: Path) -> Screen:
 
 @cache
 def known_screen(name: str) -> Screen:
-    """The first screen of the known campaign of this name."""
+    """The first screen of the known campaign `name`."""
     with TemporaryDirectory() as folder:
         write(Path(folder), name)
         return screen(Path(folder))
 
 
 def of_kind(texts: Iterable[str], kind: str) -> list[str]:
-    """Those of `texts` that are a warning, or a fact, of this kind."""
+    """The `texts` that are a warning, or a fact, of this kind."""
     return [text for text in texts if re.search(PHRASES[kind], text)]
 
 
 def without(texts: Iterable[str], kinds: Iterable[str]) -> list[str]:
-    """Those of `texts` that are of none of these kinds."""
+    """The `texts` that are of none of these kinds."""
     return [text for text in texts if not any(re.search(PHRASES[kind], text) for kind in kinds)]
 
 

@@ -1,7 +1,7 @@
-"""The resources that a campaign holds besides its results, looked at before each of its blocks, when at most one run is
-prepared and none is under way.
+"""The resources that a campaign uses besides its results, measured before each of its blocks.
 
-Run as a program: measures a grid's page RUNS times over each of two protocols, and writes a line of JSON each time.
+At that moment, at most one run is prepared and none is under way. As a program, this module measures a grid's page RUNS
+times over each of two protocols, and writes a line of JSON each time.
 """
 
 import json
@@ -27,12 +27,12 @@ KINDS = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 
 @dataclass(frozen=True)
 class Footprint:
-    """The resources of a campaign's processes: the one that measures, with its `descriptors` and resident
-    `memory_bytes`, and all that it has started.
+    """The resources of a campaign's processes.
 
-    `mounts` are those that it sees, `namespaces` those that a process of it is in, `temporary_files` all that is in its
-    folder for these, and `cached_files` what is in the cache. `cgroups` and `kernel_networks` (namespaces of networks,
-    also such as no process is in; None unless root asks) are those of the machine.
+    `descriptors` and `memory_bytes` (resident) belong to the measuring process, and so do the `mounts` that it sees.
+    `namespaces` contain any of the campaign's processes, `temporary_files` are all files in its temporary folder, and
+    `cached_files` those in the cache. `cgroups` and `kernel_networks` belong to the whole machine; the latter are
+    network namespaces, also without processes, and None unless root asks.
     """
 
     processes: int
@@ -47,11 +47,11 @@ class Footprint:
 
 
 def look() -> Footprint:
-    """The footprint of this process and of all that bear the mark of its session of tests."""
+    """The footprint of this process and of all processes with the mark of its test session."""
     pids = {*pids_marked(f"{MARK}={os.environ[MARK]}"), os.getpid()}
     namespaces = set()
     for pid in pids:
-        with suppress(OSError):  # it has ended meanwhile
+        with suppress(OSError):  # the process may have ended
             namespaces |= {Path(f"/proc/{pid}/ns/{kind}").readlink() for kind in KINDS}
     return Footprint(
         processes=len(pids),

@@ -1,7 +1,8 @@
-"""Exchanges drawn at random, and recordings that hold them in each format: written from the formats' specifications,
-not by our own exporters.
+"""Random exchanges, and recordings of them in each format, written after the formats' specifications.
 
-python -m support.generated_recordings SECONDS      import, replay over TCP and QUIC and export such recordings for so
+Our own exporters are not used.
+
+python -m support.generated_recordings SECONDS      import, replay over TCP and QUIC and export such recordings for this
                                                      long; prints how many exchanges there were in how many recordings
 """
 
@@ -37,8 +38,8 @@ HOSTS = ("a.example", "b.example", "xn--bcher-kva.example")
 PATH_LETTERS = "abzAZ09-._~!$&'()*+,;=:@/"
 QUERY_LETTERS = PATH_LETTERS.replace("'", "") + "?"
 STATUSES = (200, 200, 200, 201, 203, 404, 410, 500, 503)
-# Names of header fields that importers leave as they are, and values: any octet that a field may have (RFC 9110,
-# section 5.5).
+# Names of header fields that importers do not change, and values: any octet that a field may contain (RFC 9110, section
+# 5.5).
 NAMES = (
     "Cache-Control",
     "ETag",
@@ -52,7 +53,7 @@ NAMES = (
 )
 VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 BEYOND_ASCII = "".join(map(chr, range(0xA0, 0x100)))
-# Texts name their encoding, since a HAR has them decoded.
+# Texts declare their encoding, since a HAR contains them decoded.
 TEXTUAL = tuple(f"{kind}; charset=utf-8" for kind in ("text/css", "text/javascript", "application/json"))
 DOCUMENT = "text/html; charset=utf-8"
 TYPES = (*TEXTUAL, "image/png", "font/woff2", "application/octet-stream", "")
@@ -66,7 +67,7 @@ ENCODE: dict[str, Callable[[bytes], bytes]] = {
 
 @dataclass(frozen=True)
 class Generated:
-    """One exchange: `fields` are the response's, without those of its length and framing; `body` has its coding."""
+    """One exchange. `fields` are the response's, without those for its length and framing; `body` is encoded."""
 
     host: str
     target: str
@@ -78,7 +79,7 @@ class Generated:
 
     @property
     def path(self) -> str:
-        """The path and the query, which are another's in no recording."""
+        """The path and the query, which are unique in the recording."""
         return f"{self.prefix}/{self.target}"
 
     @property
@@ -87,7 +88,7 @@ class Generated:
 
     @property
     def kept_fields(self) -> Headers:
-        """Its fields without those of which a response has one at most, where they are empty: NGINX sends none."""
+        """The header fields, except empty ones that a response has at most once: NGINX does not send these."""
         return tuple(field for field in self.fields if field[1] or field[0].lower() not in SINGLE)
 
     @property
@@ -102,7 +103,7 @@ def values(letters: str) -> st.SearchStrategy[str]:
 
 @st.composite
 def exchanges(draw: st.DrawFn, number: int, letters: str) -> Generated:
-    """The exchange of this place in a recording; that of place 0 is its page."""
+    """The exchange at this place in a recording; number 0 is its page."""
     path = draw(st.text(PATH_LETTERS, max_size=20).filter(lambda path: not {".", ".."} & {*path.split("/")}))
     query = draw(st.none() | st.text(QUERY_LETTERS, max_size=20))
     target = f"{number}/{path}{'' if query is None else '?' + query}"
@@ -120,13 +121,13 @@ def exchanges(draw: st.DrawFn, number: int, letters: str) -> Generated:
 
 
 def recordings(letters: str) -> st.SearchStrategy[list[Generated]]:
-    """The exchanges of a small recording, whose header fields have `letters`."""
+    """The exchanges of a small recording, whose header fields consist of `letters`."""
     counts = st.integers(1, 6)
     return counts.flatmap(lambda count: st.tuples(*(exchanges(number, letters) for number in range(count)))).map(list)
 
 
 def large_recording(letters: str, chance: int) -> list[Generated]:
-    """The exchanges of many small recordings: one draw has too little chance for all."""
+    """The exchanges of many small recordings: a single draw contains too little randomness for all."""
     large: list[Generated] = []
 
     @seed(chance)
@@ -140,7 +141,7 @@ def large_recording(letters: str, chance: int) -> list[Generated]:
     @given(recordings(letters))
     def add(small: list[Generated]) -> None:
         prefix = f"/{len(large)}"
-        # One page, since most formats do not say at which of several a recording starts.
+        # Only one page, since most formats cannot say which of several pages starts a recording.
         large.extend(replace(one, prefix=prefix) for one in (small[1:] if large else small))
 
     add()
@@ -148,7 +149,7 @@ def large_recording(letters: str, chance: int) -> list[Generated]:
 
 
 def message(one: Generated, chunks: random.Random) -> bytes:
-    """The response as it was on the wire, in one of HTTP/1.1's framings (RFC 9112, section 6)."""
+    """The response as sent on the wire, in one of HTTP/1.1's framings (RFC 9112, section 6)."""
     fields, body = list(one.fields), one.body
     match chunks.randrange(3):
         case 0:
@@ -189,7 +190,7 @@ def as_wacz(recording: Sequence[Generated], seed: random.Random) -> bytes:
 
 
 def as_har(recording: Sequence[Generated], seed: random.Random) -> bytes:
-    """A HAR, which has contents decoded: as text where they are text, else in base64."""
+    """A HAR, which contains decoded bodies: as text if they are text, otherwise in base64."""
     entries: list[dict[str, Any]] = []
     for one in recording:
         content = decode(one.body, one.encoding)
@@ -217,7 +218,7 @@ def as_har(recording: Sequence[Generated], seed: random.Random) -> bytes:
 
 
 def as_mahimahi(recording: Sequence[Generated], folder: Path) -> None:
-    """A folder of Mahimahi's files, whose bodies are without framing."""
+    """Write a folder of Mahimahi's files, whose bodies are without framing."""
     folder.mkdir()
     for number, one in enumerate(recording):
         content = save_file(
@@ -227,7 +228,7 @@ def as_mahimahi(recording: Sequence[Generated], folder: Path) -> None:
 
 
 def as_responses(recording: Sequence[Generated], folder: Path, seed: random.Random) -> None:
-    """A folder of raw responses."""
+    """Write a folder of raw responses."""
     for number, one in enumerate(recording):
         (folder / one.host).mkdir(parents=True, exist_ok=True)
         head, _, body = message(one, seed).partition(b"\r\n")
@@ -238,21 +239,21 @@ ARCHIVES: dict[str, Callable[[Sequence[Generated], random.Random], bytes]] = {
     "har": as_har,
     "wacz": as_wacz,
     "warc": lambda recording, seed: b"".join(as_warc(recording, seed)),
-    # Each record is packed by itself (WARC 1.1, annex D).
+    # Each record is compressed by itself (WARC 1.1, annex D).
     "warc.gz": lambda recording, seed: b"".join(map(gzip.compress, as_warc(recording, seed))),
 }
-# The letters that header fields of a format can have: texts of JSON do not say which octets these were.
+# The letters that header fields of a format may contain: JSON texts do not say which octets they were.
 LETTERS_OF = {
     "har": VISIBLE,
     **dict.fromkeys(("mahimahi", "responses", "wacz", "warc", "warc.gz"), VISIBLE + BEYOND_ASCII),
 }
 FORMATS = tuple(LETTERS_OF)
-# Small recordings of which a large one is made.
+# How many small recordings make a large one.
 SMALL_ONES = 60
 
 
 def written(form: str, recording: Sequence[Generated], folder: Path, chance: int) -> Path:
-    """`recording` in that format, in `folder`; `chance` decides how messages are framed."""
+    """Write `recording` in this format into `folder`; `chance` decides how messages are framed."""
     path, draws = folder / f"recording.{form}", random.Random(chance)
     if form == "mahimahi":
         as_mahimahi(recording, path)
@@ -264,12 +265,13 @@ def written(form: str, recording: Sequence[Generated], folder: Path, chance: int
 
 
 def imported_site(form: str, recording: Sequence[Generated], folder: Path, chance: int) -> Site:
-    """`recording`, written in that format, and imported from it, all in `folder`."""
+    """Write `recording` in this format, and import it from there, all in `folder`."""
     return write_site(read_recording(written(form, recording, folder, chance)), folder / "site")
 
 
 def faults_of(form: str, recording: Sequence[Generated], site: Site) -> list[str]:
-    """A line for each exchange of `recording` that the `site` imported from this format lacks or has changed."""
+    """A line for each exchange of `recording` that is missing or changed in `site`, which was imported from this
+    format."""
     faults = [f"left out: {reason}" for reason in site.skipped]
     of_url = {exchange.url: site.recorded(exchange).response for exchange in site.exchanges}
     if site.url != recording[0].url:
@@ -278,7 +280,7 @@ def faults_of(form: str, recording: Sequence[Generated], site: Site) -> list[str
         if not (response := of_url.get(one.url)):
             faults.append(f"{one.url} is missing")
             continue
-        # A HAR has contents decoded, and their coding need not be the same again.
+        # A HAR contains decoded bodies, and encoding them again need not give the same bytes.
         is_decoded = form == "har"
         pairs = {
             "status": (response.status, one.status),
@@ -292,8 +294,10 @@ def faults_of(form: str, recording: Sequence[Generated], site: Site) -> list[str
 
 
 def replay_and_export(seconds: float) -> tuple[int, int]:
-    """Draw large recordings for so long, and have each imported, replayed over TCP and QUIC, and exported and imported
-    again; returns how many exchanges there were, in how many recordings. Raises AssertionError."""
+    """Draw large recordings for this long; import, replay over TCP and QUIC, export and import each of them.
+
+    Returns how many exchanges there were, in how many recordings. Raises AssertionError.
+    """
     end_s, count, number = time.monotonic() + seconds, 0, 0
     draws = random.Random()
     while time.monotonic() < end_s:

@@ -1,6 +1,6 @@
-"""The properties of a site that are the same after it was written in another format and imported again.
+"""Compares a site with itself after it was exported to another format and imported again.
 
-docs/formats.md says, in a table, what each format keeps.
+A table in docs/formats.md lists the properties that each format keeps.
 """
 
 import re
@@ -20,14 +20,14 @@ DOCUMENT = PROJECT / "docs" / "formats.md"
 
 
 def _address(exchange: Exchange) -> str | None:
-    """That of the server; None where a recording had none, and a stand-in is there."""
+    """The address of the server; None if the recording had none and this is a substitute."""
     with suppress(ValueError):
         return str(ip_address(exchange.recorded_ip))
     return None
 
 
 def _content(exchange: Exchange) -> bytes:
-    """The body without its encoding; as it is where it cannot be decoded."""
+    """The decoded body; the encoded one if it cannot be decoded."""
     response = exchange.response
     with suppress(UndecodableContent):
         return decode(response.body, response.header("content-encoding") or "")
@@ -38,8 +38,7 @@ def _fields(exchange: Exchange) -> list[tuple[str, str]]:
     return [field for field in exchange.response.headers if field[0].lower() != "content-length"]
 
 
-# The properties that there are to keep, by their names in the document's table. A value of None means that a site has
-# none of it.
+# The properties that can be kept, by their names in the document's table. None means that a site has none of it.
 OF_EXCHANGES: Mapping[str, Callable[[Exchange], Any]] = {
     "method and URL, in order": lambda exchange: (exchange.method, exchange.url),
     "status and reason": lambda exchange: (exchange.response.status, exchange.response.reason),
@@ -64,7 +63,7 @@ OF_SITES: Mapping[str, Callable[[Site], Any]] = {
 
 
 def kept_by(form: WritableFormat) -> dict[str, bool]:
-    """The entries for `form` in the document: name → whether it is kept."""
+    """The entries for `form` in the document: property → whether it is kept."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in DOCUMENT.read_text().splitlines()
@@ -77,15 +76,17 @@ def kept_by(form: WritableFormat) -> dict[str, bool]:
 
 
 def handed_on(site: Site, form: WritableFormat, folder: Path) -> Site:
-    """`site` written in another format, and imported again."""
+    """Export `site` to another format, and import it again."""
     there = folder / f"handed-on{''.join(form.ENDINGS[:1])}"
     form.write(site, there)
     return write_site(read_recording(there), folder / "back")
 
 
 def survival(site: Site, back: Site) -> dict[str, list[str]]:
-    """Name → what is no longer the same `back` again, in words: of each exchange, or of the site. Only names of which
-    the site has anything."""
+    """Property → its differences between `site` and `back`, in words: those of each exchange, or of the site.
+
+    Properties that the site does not have are left out.
+    """
     lost: dict[str, list[str]] = {}
     for name, value_of_site in OF_SITES.items():
         if (before := value_of_site(site)) is not None:
@@ -101,7 +102,8 @@ def survival(site: Site, back: Site) -> dict[str, list[str]]:
 
 
 def lost_by_handing_on(site: Site, form: WritableFormat, folder: Path) -> list[str]:
-    """The changes in those properties that the document says `form` keeps, after `site` has gone through it."""
+    """The changes of `site`, after export and import, in those properties that `form` keeps according to the
+    document."""
     back = handed_on(site, form, folder)
     kept = kept_by(form)
     lost = [f"it left out {reason}" for reason in back.skipped]

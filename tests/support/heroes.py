@@ -1,4 +1,4 @@
-"""Pages that show one large picture, their hero, and when a film shows it."""
+"""Pages that show one large picture, their hero, and the time when a film shows it."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from record.site import Exchange, Recording
 from support.film_reference import frame_times_ms
 
 PAGE_URL = "https://hero.example/"
-# Large enough to come in several parts, and smaller than a desktop's window (1366 by 768).
+# Large enough to arrive in several parts, and smaller than a desktop's window (1366 by 768).
 WIDTH, HEIGHT = 1200, 480
 
 
@@ -36,7 +36,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Hero:
-    """The largest contentful paint of a load, as its browser says it: of which URL, and where it was in the end."""
+    """The largest contentful paint of a load according to its browser: its URL, and its final position."""
 
     url: str
     area: Area
@@ -44,26 +44,26 @@ class Hero:
 
 @dataclass(frozen=True)
 class Change:
-    """A picture in a film, in ms from navigation start: from when on anything is seen in its place, and from when on it
-    is as it is in the end."""
+    """When a picture changes in a film, in ms from navigation start: the first change in its place, and its final
+    state."""
 
     began_ms: float
     whole_ms: float
 
 
 def hero_recordings() -> dict[str, Recording]:
-    """Generated pages with one hero each, by name; they differ in how the hero comes."""
+    """Generated pages with one hero each, by name; they differ in how the hero is loaded."""
     picture = f'<img src="{{url}}" width="{WIDTH}" height="{HEIGHT}" alt="hero">'
     style = "body{margin:40px;font:16px serif}"
     url, other_url = f"{PAGE_URL}hero.jpg", "https://pictures.example/hero.jpg"
     background = f"#hero{{width:{WIDTH}px;height:{HEIGHT}px;background:url({url})}}"
-    # Only once the page has been seen: the text is its largest paint until then.
+    # The script waits until the page has been painted: until then, the text is its largest paint.
     script = f"""<div id="hero" style="height:{HEIGHT}px"></div><script>
         addEventListener("load", () => document.getElementById("hero").innerHTML = '{picture.format(url=url)}');
         </script>"""
     return {
         "own-server": _recording(style, picture.format(url=url), url, _photograph(1)),
-        # On another server, which does not allow the page to know its times (Timing-Allow-Origin); in several scans.
+        # A progressive image from another server, which does not share its timing with the page (Timing-Allow-Origin).
         "other-server": _recording(style, picture.format(url=other_url), other_url, _photograph(2, progressive=True)),
         "background": _recording(style + background, '<div id="hero"></div>', url, _photograph(3)),
         "by-script": _recording(style, script, url, _photograph(4)),
@@ -87,7 +87,7 @@ def _recording(style: str, hero: str, hero_url: str, photograph: bytes) -> Recor
 
 
 def _photograph(seed: int, *, progressive: bool = False) -> bytes:
-    """A JPEG with as much detail as a photograph has, and no white."""
+    """A JPEG with the detail of a photograph, and without white."""
     random = np.random.default_rng(seed)
     layers = [
         Image.fromarray(random.integers(0, 220, (-(-HEIGHT // side), -(-WIDTH // side), 3), dtype=np.uint8)).resize(
@@ -102,8 +102,10 @@ def _photograph(seed: int, *, progressive: bool = False) -> bytes:
 
 
 def hero_of(page: dict[str, Any]) -> Hero | None:
-    """The hero of a load by its page's results (the element of `browsertime.json`); None where the largest paint is no
-    picture, or is not in the window."""
+    """The hero of a load, from its page's results (the element of `browsertime.json`).
+
+    None if the largest paint is not a picture, or is not in the window.
+    """
     (scripts,) = page["browserScripts"]
     url = scripts["timings"].get("largestContentfulPaint", {}).get("url")
     elements = {element["name"]: element for element in scripts["pageinfo"]["visualElements"]["heroes"]}
@@ -136,7 +138,7 @@ def change_of(film: Path, area: Area, rest: float) -> Change:
 
 
 def _frames(film: Path, area: Area) -> Iterator[Pixels]:
-    """The pixels of all frames of `film` in `area` (rows by columns by RGB)."""
+    """The pixels in `area` of all frames of `film` (rows by columns by RGB)."""
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-threads", "1", "-i", film]
     command += ["-vf", f"crop={area.width}:{area.height}:{area.x}:{area.y}", "-fps_mode", "passthrough"]
     size = area.width * area.height * 3
@@ -148,5 +150,5 @@ def _frames(film: Path, area: Area) -> Iterator[Pixels]:
 
 
 def _unlike(one: Pixels, other: Pixels) -> float:
-    """The share of pixels of which a colour differs visibly."""
+    """The share of pixels with a visibly different colour."""
     return float((np.abs(one.astype(np.int16) - other) > VISIBLE).any(axis=2).mean())

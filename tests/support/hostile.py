@@ -1,6 +1,6 @@
-"""Runs commands of the program in a process of their own, and says what each took: hostile files must not take much.
+"""Runs commands of the program in a separate process, and measures each, since hostile files must not cost much.
 
-Run as a program: reads a list of command lines as JSON, and writes a line of JSON for each.
+As a program, this module reads a list of command lines as JSON, and writes a line of JSON for each.
 """
 
 import json
@@ -19,8 +19,8 @@ from base.places import PROJECT
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended: the name of its exception ("" if there was none), the exception's text, all that it printed,
-    and the most memory that was resident meanwhile."""
+    """How a command ended: the name of its exception ("" if none), the exception's text, its whole output, and its peak
+    resident memory."""
 
     exception: str
     error: str
@@ -29,7 +29,7 @@ class Ending:
 
     @property
     def is_refused(self) -> bool:
-        """Whether it ended by one line for people, which commands no terminal."""
+        """Whether it ended with one line for users that cannot control the terminal."""
         return self.exception == EyelevelError.__name__ and self.error.isprintable()
 
 
@@ -48,11 +48,11 @@ def endings(commands: Iterable[Sequence[str | Path]], folder: Path) -> list[Endi
 
 
 def main() -> None:
-    """Run what the standard input names."""
+    """Run the commands on standard input."""
     from eyelevel.program import program
 
     for command in json.load(sys.stdin):
-        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew (proc(5))
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak (proc(5))
         done = CliRunner().invoke(program, command)
         status = Path("/proc/self/status").read_text().splitlines()
         peak_kb = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))

@@ -1,4 +1,4 @@
-"""A client over HTTP/3 that need not keep to it, for tests of our servers."""
+"""A client for tests of our servers that may violate HTTP/3."""
 
 import asyncio
 import ssl
@@ -19,7 +19,8 @@ HEADERS_FRAME, EXCESSIVE_LOAD, NO_RESPONSE = 1, 0x107, 0
 
 
 class Client(QuicConnectionProtocol):
-    """Sends requests, whole or not; knows of each what came back: its status, the end of its body, or an error code."""
+    """Sends requests, complete or not. For each it knows the response's status, the end of its body, or an error
+    code."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -29,7 +30,8 @@ class Client(QuicConnectionProtocol):
         self.answered: defaultdict[int, asyncio.Future[int]] = defaultdict(self._loop.create_future)
 
     def request(self, path: str, *fields: tuple[bytes, bytes], end: bool = True, **pseudo: str) -> int:
-        """`pseudo`: the method, and others of the fields that begin with a colon, where they are not those of a GET."""
+        """Send a request. `pseudo` sets the method, and other fields that begin with a colon; the defaults are those of
+        a GET."""
         stream = self._quic.get_next_available_stream_id()
         self.ends[stream] = asyncio.get_running_loop().create_future()
         usual = {"method": "GET", "scheme": "https", "authority": "a.example", "path": path}
@@ -49,7 +51,7 @@ class Client(QuicConnectionProtocol):
         return await asyncio.wait_for(self.ends[stream], ANSWER_TIMEOUT_S)
 
     async def status(self, stream: int) -> int:
-        """The status of the response on `stream`, which may go on."""
+        """The status of the response on `stream`, which need not be complete."""
         self.transmit()
         return await asyncio.wait_for(self.answered[stream], ANSWER_TIMEOUT_S)
 

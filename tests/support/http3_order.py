@@ -1,4 +1,5 @@
-"""A small HTTP/3 client that asks for several things at once, with priorities, and notes the order of what arrives."""
+"""A small HTTP/3 client that sends several requests at once, with priorities, and records the order of the data that
+arrives."""
 
 import asyncio
 import socket
@@ -16,7 +17,7 @@ from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, QuicEvent
 
 TIMEOUT_S = 120.0
-# The link to the client: slow enough that the server always has more to send than it may. It loses nothing.
+# The link to the client: slow enough that the server always has more to send than the link takes. It loses nothing.
 DELAY_S, RATE_BYTES_PER_S = 0.01, 1e6
 PRIORITY_UPDATE = 0xF0700  # of a request (RFC 9218 section 7.2)
 
@@ -36,7 +37,7 @@ class _Client(QuicConnectionProtocol):
         loop.call_at(self.link_free_s, super().datagram_received, data, addr)
 
     async def wait_closed(self) -> None:
-        """At once: nobody waits here for what the server may still send."""
+        """Return at once: nobody waits here for what the server may still send."""
 
     async def ask(self, authority: str, requests: Sequence[tuple[str, str]]) -> None:
         for path, priority in requests:
@@ -69,7 +70,7 @@ async def _ask(address: str, port: int, authority: str, requests: Sequence[tuple
     configuration.server_name = authority
     async with connect(address, port, configuration=configuration, create_protocol=_Client) as client:
         assert isinstance(client, _Client)
-        # As much as Linux usually allows, for a machine that is too busy to read at once.
+        # A receive buffer as large as Linux usually allows, since a busy machine may not read at once.
         assert client._transport is not None
         client._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 212_992)
         await client.ask(authority, requests)
@@ -80,9 +81,9 @@ async def _ask(address: str, port: int, authority: str, requests: Sequence[tuple
 def arrivals_of(
     port: int, authority: str, requests: Sequence[tuple[str, str]], *, address: str = "127.0.0.1"
 ) -> list[tuple[str, int]]:
-    """Ask the server at `port` of this machine's `address` for all (path, priority) at once, over one connection.
+    """Request all (path, priority) at once from the server at `port` of this machine's `address`, over one connection.
 
-    Returns what arrives of bodies, in order: the path, and how many bytes of it came in a row.
+    Returns the received body data, in order: the path, and how many bytes of it arrived in a row.
     """
     arrivals = asyncio.run(_ask(address, port, authority, requests))
     return [(path, sum(length for _, length in run)) for path, run in groupby(arrivals, lambda arrival: arrival[0])]

@@ -1,7 +1,7 @@
-"""Broken recordings and site folders by the thousand: importing or loading each.
+"""Fuzzes imports and loads with thousands of broken recordings and site folders.
 
-python -m support.importer_fuzz FORM COUNT      prints the most memory that this took, in MiB, and how many there were
-python -m support.importer_fuzz FORM SECONDSs   the same for so long
+python -m support.importer_fuzz FORM COUNT      prints the peak memory, in MiB, and how many inputs there were
+python -m support.importer_fuzz FORM SECONDSs   the same for this many seconds
 """
 
 import copy
@@ -29,9 +29,9 @@ from record.wacz_writer import write_wacz
 from servers.application.wsgi import load_responses
 from support.recordings import HTML, PAGE, har_entry, save_file, wacz, warc_record, zipped
 
-# No input may take longer, on any machine: it is small.
+# The time limit of an input, on any machine: inputs are small.
 LIMIT_S = 20.0
-# How many inputs are made before the time is looked at. Each round draws others.
+# How many inputs are drawn between two looks at the clock. Each round draws others.
 INPUTS_OF_ROUND = 500
 
 RAW = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=b\r\nContent-Length: 3\r\n\r\n<p>"
@@ -45,7 +45,7 @@ COLLECTION = wacz({"a.warc.gz": gzip.compress(PAGE, mtime=0), "b.warc": ARCHIVE}
 DEFLATED = wacz({"b.warc": ARCHIVE}, ("https://a.example/",) * 9, zipfile.ZIP_DEFLATED)
 SAVE = save_file(headers=(("Content-Type", "text/html"), ("Content-Encoding", "gzip")), body=gzip.compress(b"<p>"))
 
-# Bytes over which parsers stumble.
+# Bytes that often break parsers.
 BITS = [
     b"\0",
     b"\r\n",
@@ -86,7 +86,7 @@ json_values = st.recursive(
 
 @st.composite
 def damaged_collections(draw: st.DrawFn) -> bytes:
-    """A sound ZIP file, in which the list of pages and an archive are not, or have other names."""
+    """A valid ZIP file whose list of pages or archive is damaged or has another name."""
     name = draw(
         st.sampled_from(("archive/x.warc.gz", "archive/../x.warc", "/archive/x.warc", "archive/x.warc", "x.wacz"))
     )
@@ -100,7 +100,7 @@ def damaged_collections(draw: st.DrawFn) -> bytes:
 
 
 def _exported() -> dict[str, bytes]:
-    """The members of a collection that we write, by their names."""
+    """The members of a collection written by us, by their names."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         exchange = Exchange("GET", "https://a.example/", Response(200, "OK", (HTML,), b"<p>"), "192.0.2.1", 0.0, 12.5)
         write_site(Recording(exchange.url, (exchange,), {"tool": "test"}, "x"), Path(folder, "site"))
@@ -115,8 +115,10 @@ ARCHIVE_NAME, PACKAGE_NAME, PACKAGE_DIGEST = "archive/data.warc.gz", "datapackag
 
 @st.composite
 def damaged_exports(draw: st.DrawFn) -> bytes:
-    """A collection that we have written, with some members damaged, others in their place, or gone; its digests are
-    true or not, so that what is behind their check is reached, too."""
+    """A collection written by us, with some members damaged, replaced or missing.
+
+    Its digests may be right or wrong, so that the code after their check is reached, too.
+    """
     members = dict(EXPORTED)
     for name in draw(st.lists(st.sampled_from(sorted(members)), min_size=1, max_size=3, unique=True)):
         content = members.pop(name)
@@ -133,13 +135,13 @@ def damaged_exports(draw: st.DrawFn) -> bytes:
                 entry["hash"] = f"sha256:{hashlib.sha256(members[entry['path']]).hexdigest()}"
             members[PACKAGE_NAME] = json.dumps(package).encode()
         except (ValueError, LookupError, TypeError):
-            pass  # it is damaged itself
+            pass  # this member itself is damaged
         digest = hashlib.sha256(members[PACKAGE_NAME]).hexdigest()
         members[PACKAGE_DIGEST] = json.dumps({"path": PACKAGE_NAME, "hash": f"sha256:{digest}"}).encode()
     return zipped(members, draw(st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))))
 
 
-# Values that no import writes into an index, and values that may look as if one had.
+# Values that no import writes into an index, and similar ones that could come from an import.
 SITE_VALUES = st.sampled_from(
     [
         "198.18.0.9/32 dev lo\nnetns add x",
@@ -164,7 +166,7 @@ SITE_VALUES = st.sampled_from(
 
 @st.composite
 def damaged_json(draw: st.DrawFn, document: Any, values: st.SearchStrategy[Any] = json_values) -> bytes:
-    """`document` in which some values are others, or missing."""
+    """`document` with some values changed or missing."""
     changed = json.loads(json.dumps(document))
     for _ in range(draw(st.integers(1, 3))):
         place: Any = changed
@@ -172,7 +174,7 @@ def damaged_json(draw: st.DrawFn, document: Any, values: st.SearchStrategy[Any] 
             key: Any = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
             if draw(st.integers(0, 3)) == 0 or not isinstance(place[key], dict | list):
                 if draw(st.booleans()):
-                    # A later change must not reach what the strategy draws from.
+                    # Copy it, so that later changes do not reach the strategy's own value.
                     place[key] = copy.deepcopy(draw(values))
                 elif isinstance(place, dict) and draw(st.booleans()):
                     place[str(draw(values))] = place.pop(key)
@@ -184,7 +186,7 @@ def damaged_json(draw: st.DrawFn, document: Any, values: st.SearchStrategy[Any] 
 
 
 def import_of(folder: Path, name: str, content: bytes) -> None:
-    """Import a recording with `content` at `name`, store it, and load it as the servers do."""
+    """Import a recording with `content` at `name`, store it, and load it like a server."""
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
@@ -193,13 +195,13 @@ def import_of(folder: Path, name: str, content: bytes) -> None:
     except EyelevelError as error:
         assert str(error).isprintable()
         return
-    site = write_site(recording, folder / "site")  # whatever is imported can be stored
+    site = write_site(recording, folder / "site")  # everything that was imported can be stored
     assert all(reason.isprintable() for reason in site.skipped)
     assert len(list(load_responses(site.folder))) == len(site.exchanges)
 
 
 def load_of(folder: Path, name: str, content: bytes) -> None:
-    """Load a site in which `name` has this content, by itself and as the servers do."""
+    """Load a site in which the file `name` has this content, first the site, then as servers do."""
     for path, stored in SITE.items():
         (folder / "site" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "site" / path).write_bytes(content if path == name else stored)
@@ -236,7 +238,7 @@ Act = Callable[[Path, str, bytes], None]
 
 WACZ_CONTENTS = damaged(COLLECTION) | damaged(DEFLATED) | damaged_collections() | damaged_exports()
 
-# The action of each form, the file on which it acts, and the content of that file.
+# For each form: the action, the file that is damaged, and the content of that file.
 FORMS: dict[str, tuple[Act, str, st.SearchStrategy[bytes]]] = {
     "mahimahi": (import_of, "m/save.0", damaged(SAVE)),
     "raw": (import_of, "r/a.example/index", damaged(RAW)),
@@ -251,9 +253,9 @@ FORMS: dict[str, tuple[Act, str, st.SearchStrategy[bytes]]] = {
 
 
 def fuzz(form: str, examples: int) -> Callable[[], None]:
-    """A test that imports or loads that many broken recordings or sites of one form."""
+    """A test that imports or loads this many broken recordings or sites of one form."""
     act, name, contents = FORMS[form]
-    # In memory where there is such a file system: a site is written through to the disk.
+    # Use a file system in memory if there is one: sites are synchronised to the disk.
     place = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
     @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -271,7 +273,7 @@ def fuzz(form: str, examples: int) -> Callable[[], None]:
 
 
 def fuzz_for(form: str, seconds: float) -> int:
-    """Import or load broken recordings or sites of one form for so long; returns how many there were."""
+    """Import or load broken recordings or sites of one form for this long; returns how many there were."""
     end_s, inputs = time.monotonic() + seconds, 0
     while time.monotonic() < end_s:
         fuzz(form, INPUTS_OF_ROUND)()

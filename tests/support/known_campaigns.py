@@ -1,8 +1,8 @@
-"""Campaigns of which the truth is known, as folders that `eyelevel report` reads, and what its first screen must say.
+"""Campaigns with known truth, as folders for `eyelevel report`, and what the first screen must say about each.
 
-They are made from the documented form of a campaign's files (docs/runs-csv.md, dataset/table.py) and share nothing with
-`analysis.simulate`, so that an error of either is not one of both. A campaign is a table of attempts, in the order in
-which they were made:
+They are made from the documented form of a campaign's files (docs/runs-csv.md, dataset/table.py) and share no code with
+`analysis.simulate`, so that both do not have the same errors. A campaign is a table of attempts, in the order in which
+they were made:
 
     segments of the campaign  →  blocks, in random order  →  the protocols of a block  →  attempts at each run
 
@@ -33,7 +33,7 @@ from tuning import networks, protocols
 
 Floats = NDArray[np.float64]
 
-# The kinds of warnings that a first screen must have.
+# The kinds of warnings that a first screen must contain.
 EMPTY_SETTING = "a setting has no valid run"
 NOT_TOGETHER = "runs that are compared were not measured together"
 PLACE = "times depend on the place in the block"
@@ -45,7 +45,7 @@ ONE_SITE = "one site lies far from the others"
 ADDED = "something was added after the first run"
 PROCESSOR = "loads waited for a processor"
 KINDS = (EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE, ADDED, PROCESSOR)
-# Facts that a first screen may have among its warnings, and that are no fault of a campaign.
+# Facts that may appear among the warnings of a first screen, and that are no fault of a campaign.
 NO_COLUMN = "a metric is missing"
 FEW = "there are few sites or runs"
 UNUSUAL = "some samples are unusual"
@@ -56,7 +56,7 @@ ANYTHING = frozenset({FASTER, SLOWER, EQUIVALENT, NOT_DECIDED})
 # The Speed Index of a typical page on each network, and the other metrics as multiples of it.
 SPEED_INDEX_MS = {"dsl": 850.0, "lte": 1400.0, "da2gc": 15000.0, "mss": 13000.0}
 MULTIPLES = {"fvc": 0.55, "lvc": 2.1, "vc85": 1.3, "si": 1.0, "plt": 1.6}
-# Shares of the page load time: for how long each part of a load runs on a processor, and all of it waits for one.
+# Shares of the page load time: how long each part of a load runs on a processor, and how long the load waits for one.
 WORK = {
     "browser": 0.1,
     "renderer": 0.25,
@@ -76,16 +76,16 @@ COLUMNS = (
     "processor_wait_ms",
 )
 FRAME_MS = 100 / 3
-# Standard deviations of ln(time): of sites, a block's moment, a run, and a metric beside the others of its run.
+# Standard deviations of ln(time): between sites, blocks, runs, and metrics of one run.
 SITE_SD, BLOCK_SD, RUN_SD, METRIC_SD = 0.5, 0.03, 0.05, 0.015
 WORK_SD, WAIT_SD = 0.1, 0.3
-# Settings of another server: each is like one of the usual servers.
+# Settings with another server: each resembles a setting of the usual server.
 OTHER_SERVERS = {"other-h2": ("tcp+", "other"), "other-h3": ("quic", "other")}
-# All pages take so many times as long in other browsers.
+# The factor by which all pages take longer in other browsers.
 BROWSER_LEVELS = {"chromium": 1.0, "firefox": 1.25}
 BEGIN = datetime(2026, 3, 2, 8, tzinfo=UTC)
 WEEK_S = 7 * 24 * 3600.0
-# An attempt takes so long beside the load itself; a load that never ends is cut off.
+# The time of an attempt besides the load itself, and the time after which a load is cut off.
 OVERHEAD_S, LIMIT_S = 8.0, 120.0
 REPEATS = 2
 
@@ -94,9 +94,9 @@ REPEATS = 2
 class FirstScreen:
     """The required content of a report's first screen.
 
-    `verdicts`: network → the words of which each contrast of the family must have one; those of "" hold for the other
-    networks. `warnings` must be there, `silent` must not; where that is all KINDS, nothing must be there but `facts`.
-    `named`, `spared`: what the warnings must, and must not name.
+    `verdicts`: network → the allowed words for each contrast of the family; "" applies to all other networks.
+    `warnings` must be present, `silent` must be absent. If `silent` is all KINDS, only `facts` may be present. `named`,
+    `spared`: what the warnings must name, and must not name.
     """
 
     verdicts: Mapping[str, frozenset[str]]
@@ -107,12 +107,12 @@ class FirstScreen:
     spared: frozenset[str] = frozenset()
 
     def words(self, network: str) -> frozenset[str]:
-        """The words that the contrasts behind `network` may have."""
+        """The allowed words for the contrasts on `network`."""
         return self.verdicts.get(network, self.verdicts.get("", ANYTHING))
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it has no warnings but facts."""
+        """Whether the screen has no warnings except facts."""
         return self.silent == set(KINDS)
 
 
@@ -120,18 +120,17 @@ class FirstScreen:
 class KnownCampaign:
     """A campaign, its `truth` in a sentence, and what its first screen must say.
 
-    `gains`: network → how much QUIC's times differ from those of all TCPs, as shares, one for each site and from the
-    front again when there are more sites; those of "" hold for the other networks. `is_heavy`: one run in ten takes up
-    to several times as long. `segments`: which protocols are measured together, in blocks of their own, one segment
-    after the other; `pause_s` follows the first of them, and what comes later takes `slower_later` longer. `additions`:
-    protocols and networks that came to the campaign then, so that nothing of them is in its first segment.
-    `place_growth`: by what share each place in a block is slower than the one before; `drift`, the last run than the
-    first.
-    `waits`: protocol → for what share of the page load time its loads wait for a processor beyond WAIT.
-    `never_ends`: protocol → share of loads that are cut off; `unclean`: share of attempts that a gate rejects and
-    that are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`: network → after how many blocks of
-    each site it ended, of campaigns that may stop early. `browsers`: all of a block's protocols are loaded in each.
-    `programs`: server or browser → how many times as long QUIC takes with it beside what `gains` says.
+    `gains`: network → the differences of QUIC's times from those of all TCPs, as shares, one for each site, repeated if
+    there are more sites; "" applies to all other networks. `is_heavy`: one run in ten takes up to several times as
+    long. `segments`: which protocols are measured together, in separate blocks, one segment after the other. `pause_s`
+    is the pause after the first segment, and everything later takes `slower_later` longer. `additions`: protocols and
+    networks that were added after the first segment, which contains none of them. `place_growth`: by which share each
+    place in a block is slower than the place before; `drift`: the same for the last run compared with the first.
+    `waits`: protocol → the share of the page load time for which its loads wait for a processor, in addition to WAIT.
+    `never_ends`: protocol → share of loads that are cut off. `unclean`: share of attempts that a gate rejects and that
+    are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`: network → the number of blocks of each
+    site, for campaigns that may stop early. `browsers`: all of a block's protocols are loaded in each browser.
+    `programs`: server or browser → the factor by which QUIC takes longer with it, in addition to `gains`.
     """
 
     truth: str
@@ -164,7 +163,7 @@ class KnownCampaign:
 
     @property
     def parts(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """The networks of each segment, and the protocols that it measures together."""
+        """The networks of each segment, and the protocols that are measured together in it."""
         if not self.additions:
             return [(self.networks, together) for together in self.segments or (self.protocols,)]
         new_networks, new_protocols = self.additions_of(self.networks), self.additions_of(self.protocols)
@@ -173,7 +172,7 @@ class KnownCampaign:
         return [(networks, protocols), (networks, new_protocols), (new_networks, self.protocols)]
 
     def additions_of(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Those of `names` that came to the campaign after its first run."""
+        """The `names` that were added to the campaign after its first run."""
         return tuple(name for name in names if name in self.additions)
 
 
@@ -235,7 +234,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
     ),
     "order": KnownCampaign(
         "No protocol differs; each place in a block takes 2 % longer than the one before, and QUIC is always the last.",
-        # A fixed order cannot be told from an effect: any verdict, but never without the warning.
+        # A fixed order cannot be distinguished from an effect: any verdict is allowed, but never without the warning.
         FirstScreen({"": ANYTHING}, warnings=frozenset({FIXED_ORDER}), silent=frozenset({DRIFT, LOSSES})),
         place_growth=0.02,
         is_in_fixed_order=True,
@@ -351,7 +350,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
     ),
     "full": KnownCampaign(
         "The paper's size, 23,560 runs: both QUICs take 10 % less on every site and behind every network.",
-        # Among this many samples some are skewed by chance.
+        # With this many samples, some are skewed by chance.
         FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS), facts=frozenset({NO_COLUMN, UNUSUAL})),
         sites=38,
         networks=("dsl", "lte", "da2gc", "mss"),
@@ -361,7 +360,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
 }
 
 
-# Files of settings are read once, not for each of the campaigns.
+# Settings files are read once, not for each campaign.
 all_networks, all_protocols = cache(networks.load), cache(protocols.load)
 
 
@@ -409,14 +408,16 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
 
 
 def _segments(campaign: KnownCampaign, draw: np.random.Generator) -> list[pd.DataFrame]:
-    """The runs in the order planned, a table for each segment of `campaign`; columns: site, network, protocol, run,
-    browser, block, place and segment."""
+    """The runs in the planned order, a table for each segment of `campaign`.
+
+    Columns: site, network, protocol, run, browser, block, place and segment.
+    """
     tables, first = [], 1
     for number, (names, together) in enumerate(campaign.parts):
         cells = pd.MultiIndex.from_product([names, campaign.site_names, range(1, campaign.runs + 1)])
         blocks = pd.DataFrame(index=cells.set_names(["network", "site", "run"])).reset_index()
         blocks = blocks[blocks["run"] <= blocks["network"].map(campaign.blocks).fillna(campaign.runs)]
-        # The first run of each setting before the second of any, in random order.
+        # The first run of each setting comes before the second of any; otherwise the order is random.
         shuffled = blocks.iloc[np.lexsort((draw.random(len(blocks)), blocks["run"]))]
         size = len(together) * len(campaign.browsers)
         order = np.argsort(draw.random((len(blocks), size)), axis=1)
@@ -435,11 +436,11 @@ def _segments(campaign: KnownCampaign, draw: np.random.Generator) -> list[pd.Dat
 
 
 def _repeated(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random.Generator) -> pd.DataFrame:
-    """`table` with a row for each attempt, and the columns attempt, reason, and ends (whether the load did)."""
+    """`table` with a row for each attempt, and the columns attempt, reason, and ends (whether the load ended)."""
     lost = draw.random(len(table)) < table["protocol"].map(campaign.never_ends).fillna(0)
     broken = (table["site"] + " " + table["protocol"]) == " ".join(campaign.broken or ())
     unclean = (draw.random(len(table)) < campaign.unclean) & ~lost & ~broken
-    # A load that took too long is not repeated; one that failed is, until it is given up.
+    # A load that was cut off is not repeated; one that failed is repeated, until it is given up.
     number = np.where(broken, 1 + REPEATS, np.where(unclean, 2, 1))
     rows = np.repeat(np.arange(len(table)), number)
     attempt = np.arange(len(rows)) - np.repeat(np.cumsum(number) - number, number) + 1
@@ -453,7 +454,7 @@ def _repeated(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random.Gene
 
 
 def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, draw: np.random.Generator) -> None:
-    """Add the metrics to `table`, whose attempts were made when times were `machine` times as long."""
+    """Add the metrics to `table`; at each attempt, all times were `machine` times as long."""
     size = len(table)
     page = dict(zip(campaign.site_names, draw.normal(0, SITE_SD, campaign.sites), strict=True))
     level = np.log(table["network"].map(SPEED_INDEX_MS)) + table["site"].map(page) + np.log(machine)
@@ -473,7 +474,7 @@ def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, dr
     level += np.where(is_quic, np.log(of_server) + np.log(of_browser), 0)
     level += np.log1p(campaign.place_growth) * table["place"] + draw.normal(0, RUN_SD, size)
     if campaign.is_heavy:
-        # The larger half of Student's distribution with 2.5 degrees of freedom: no third moment.
+        # The positive half of Student's distribution with 2.5 degrees of freedom: no third moment.
         level += np.where(draw.random(size) < 0.1, np.log1p(np.abs(draw.standard_t(2.5, size))), 0)
     for metric, multiple in MULTIPLES.items():
         times = multiple * np.exp(level + draw.normal(0, METRIC_SD, size))
@@ -483,7 +484,7 @@ def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, dr
 
 
 def _add_processor(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random.Generator) -> None:
-    """Add to `table` for how long the parts of each load run, and wait."""
+    """Add to `table` how long the parts of each load run on a processor, and wait for one."""
     for part, work in WORK.items():
         table[f"{part}_cpu_ms"] = (work * table["plt"] * np.exp(draw.normal(0, WORK_SD, len(table)))).round(1)
     wait = WAIT * np.exp(draw.normal(0, WAIT_SD, len(table))) + table["protocol"].map(campaign.waits).fillna(0)
@@ -526,7 +527,7 @@ def document(campaign: KnownCampaign) -> dict[str, object]:
 
 
 def declaration(campaign: KnownCampaign, digest: str) -> dict[str, object]:
-    """The entry for its hypotheses, whose SHA-256 is `digest`, in the `campaign.json` of `campaign`."""
+    """The entry for its hypotheses in the `campaign.json` of `campaign`; `digest` is their SHA-256."""
     later = (BEGIN + timedelta(seconds=campaign.pause_s)).isoformat()
     groups = {"networks": campaign.networks, "protocols": campaign.protocols}
     additions = {
@@ -536,8 +537,8 @@ def declaration(campaign: KnownCampaign, digest: str) -> dict[str, object]:
 
 
 def write(folder: Path, name: str, seed: int = 14) -> KnownCampaign:
-    """Write the campaign of this name in CAMPAIGNS as `folder`, and return it; another `seed` is another campaign of
-    the same truth."""
+    """Write the campaign `name` of CAMPAIGNS as `folder`, and return it; another `seed` gives another campaign with the
+    same truth."""
     campaign = CAMPAIGNS[name]
     table = attempts(campaign, np.random.default_rng([seed, zlib.crc32(name.encode())]))
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Campaigns of the ladder of which the truth is known."""
+"""Campaigns of the ladder with known truth."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -14,7 +14,7 @@ from studies.ladder.measure import variants
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, CONDITIONS, HIGHEST, RUNGS, SLOW, UNKNOWN
 from tuning import networks, protocols
 
-# The log ratio of each rung to the one below it, by the rung's protocol.
+# The log ratio of each rung to the rung below, by the rung's protocol.
 TRUTH = {
     "tcp-iw32": -0.10,
     "tcp-iw32-paced": 0.02,
@@ -29,9 +29,9 @@ TRUTH = {
 }
 # The log ratios of the transport's rung under the conditions, and how much slower the page is in a slow browser.
 TRANSPORT_ARQ, TRANSPORT_SLOW, SLOWNESS = 0.02, 0.12, 0.5
-# That of QUIC in a browser that does not know the servers to QUIC.
+# The log ratio for QUIC in a browser that does not know that the servers speak QUIC.
 UNKNOWN_SERVERS = 0.06
-# Standard deviations of ln(time): of sites, of a block's moment, and of a run.
+# Standard deviations of ln(time): between sites, blocks, and runs.
 SITE_SD, BLOCK_SD, RUN_SD = 0.5, 0.1, 0.05
 TYPICAL_MS = 1000.0
 
@@ -60,9 +60,9 @@ def write_ladder(
     missing: Sequence[Mapping[str, str]] = (),
     run_sd: float = RUN_SD,
 ) -> Path:
-    """Write a campaign of the ladder into `folder`, whose rungs differ by TRUTH.
+    """Write a campaign of the ladder, whose rungs differ by TRUTH, into `folder`.
 
-    `without`: protocols that it lacks. `later`: protocol → by how much more its ln(time) is in the second half of the
+    `without`: protocols that it lacks. `later`: protocol → the increase of its ln(time) in the second half of the
     blocks. `lost`: protocol → how many of its first runs at each site do not count.
     """
     random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Runs without a browser, for lanes that are processes of their own and see nothing that a test replaces."""
+"""Runs without a browser, for lanes, which are separate processes and do not see a test's replacements."""
 
 import json
 import os
@@ -28,15 +28,15 @@ LOOK = "import os; print(sorted(os.sched_getaffinity(0)))"
 
 
 def validate_cores(folder: Path, *_: object) -> tuple[str, Callable[[Path], None]]:
-    """In the place of a validation (`measure.campaign.remote`): what is wrong says on which processors it is made."""
+    """Stands in for a validation (`measure.campaign.remote`): its fault names the processors on which it runs."""
     return str(sorted(os.sched_getaffinity(0))), Path.touch
 
 
 class NotedMethod(Method):
-    """A run notes where it was made, and nothing else."""
+    """Each run only records where it was made."""
 
     def prepare(self, *_: object, **__: object) -> None:
-        """There is nothing to prepare."""
+        """Do nothing: there is nothing to prepare."""
 
     def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1, **_: object) -> None:
         """Make the run."""
@@ -44,10 +44,10 @@ class NotedMethod(Method):
         (folder / ATTEMPT).write_text(json.dumps(notes))
 
     def analyse(self, folder: Path) -> None:
-        """There is no film."""
+        """Do nothing: there is no film."""
 
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
-        """The row of a run, whatever it left."""
+        """The row of a run, whatever its result."""
         notes = json.loads((folder / ATTEMPT).read_text())
         changes: dict[str, Any] = {**vars(run), **notes}
         changes["run"] = changes.pop("number")
@@ -56,8 +56,10 @@ class NotedMethod(Method):
 
 @dataclass(frozen=True)
 class AnalysedMethod(NotedMethod):
-    """The analysis of a run notes in which process and on which processors it is done, or raises `fault`. At the pipe
-    `meeting` it waits for another run."""
+    """The analysis of a run records its process and its processors, or raises `fault`.
+
+    It waits at the pipe `meeting` for another run.
+    """
 
     fault: Exception | None = None
     meeting: Path | None = None
@@ -73,8 +75,11 @@ class AnalysedMethod(NotedMethod):
 
 @dataclass(frozen=True)
 class CoresMethod(NotedMethod):
-    """A run notes on which processors what it starts may run. `fault` names a protocol whose runs end their lane, and
-    `endless` one whose runs never end. At the pipe `meeting`, runs of an odd block wait for one of an even block."""
+    """Each run records the processors that its child processes may use.
+
+    `fault` names a protocol whose runs end their lane, and `endless` one whose runs never end. Runs of an odd block
+    wait at the pipe `meeting` for one of an even block.
+    """
 
     fault: str = ""
     endless: str = ""
@@ -95,11 +100,11 @@ class CoresMethod(NotedMethod):
 
 @contextmanager
 def lane_thread(setting: LaneSetting) -> Iterator[RunningLane]:
-    """In the place of `measure.campaign.lane.running_lane`: a lane that is a thread."""
+    """Stands in for `measure.campaign.lane.running_lane`: a lane that is a thread."""
     ours, theirs = Pipe()
 
     def work() -> None:
-        with suppress(EOFError, OSError):  # the test has ended it
+        with suppress(EOFError, OSError):  # the test ended it
             serve(setting.folder, ScriptedSlot(setting.lane.number), theirs)
 
     thread = threading.Thread(target=work)

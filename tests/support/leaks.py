@@ -1,10 +1,10 @@
-"""The remains of a session of tests: processes, control groups, mounts and temporary files.
+"""Finds leftovers of a test session: processes, control groups, mounts and temporary files.
 
-Other things run on the machine, too. So every process of a session inherits a mark in its environment and a temporary
-folder of the session, and only what bears these is judged.
+Other programs run on the machine, too. So every process of a session inherits a mark in its environment and the
+session's temporary folder; anything without mark or folder is ignored.
 
-Run as a program (`python -m support.leaks PID FOLDER`), it waits for the end of the session that is the process PID,
-however that comes, and removes what is left of it.
+As a program (`python -m support.leaks PID FOLDER`), this module waits until the session, the process PID, ends in any
+way, and removes its leftovers.
 """
 
 import os
@@ -21,27 +21,27 @@ from pathlib import Path
 from base.errors import EyelevelError
 from measure.host import idle_priority, quota
 
-# The guards of this process: no test started them.
+# The guards of this process, which no test started.
 GUARDS: set[int] = set()
-# Names the temporary folder of the session, or of its worker, that a process belongs to.
+# The variable with the mark: the temporary folder of the process's session, or of its worker.
 MARK = "EYELEVEL_TEST_SESSION"
 
-# How the names of control groups begin that tests make for themselves.
+# The first letters of the names of control groups that tests make for themselves.
 GROUPS = "eyelevel-tests-"
 
-# A process that was asked to end may need a moment to.
+# How long a process may take to end after it was asked to.
 END_TIMEOUT_S = 5.0
 
 
 def processes_marked(mark: str, timeout_s: float = END_TIMEOUT_S) -> list[str]:
-    """The processes with `mark` in their environment that do not end within `timeout_s`, as a person knows them."""
+    """The processes with `mark` in their environment that do not end within `timeout_s`, described for a person."""
     deadline = time.monotonic() + timeout_s
     described = [(pid, _described(pid)) for pid in pids_marked(mark)]
     return [description for pid, description in described if description and not _ends(pid, deadline)]
 
 
 def end_marked(mark: str) -> None:
-    """End the processes with `mark` in their environment, and those that they start meanwhile. Returns when they have
+    """End the processes with `mark` in their environment, and those that they start meanwhile; wait until they have
     ended."""
     while pids := [*pids_marked(mark)]:
         deadline = time.monotonic() + END_TIMEOUT_S
@@ -59,7 +59,7 @@ def pids_marked(mark: str) -> Iterator[int]:
             continue
         try:
             variables = (entry / "environ").read_bytes().decode(errors="surrogateescape").split("\0")
-        except OSError:  # it has ended meanwhile, or is not ours to look at
+        except OSError:  # it has ended, or this process may not read it
             continue
         if any(variable == mark or variable.startswith(f"{mark}/") for variable in variables):
             yield int(entry.name)
@@ -89,12 +89,12 @@ def mount_points() -> set[str]:
 
 
 def remove_session(folder: Path) -> None:
-    """Remove all that is left of the session `folder`. A namespace ends with the processes in it."""
+    """Remove everything that is left of the session `folder`. A namespace ends with the processes in it."""
     end_marked(f"{MARK}={folder}")
     for point in sorted(mount_points(), reverse=True):
         if Path(point).is_relative_to(folder):
-            subprocess.run(["umount", "--lazy", point], check=True)  # else its files were removed below
-    with suppress(EyelevelError, OSError):  # where there are none
+            subprocess.run(["umount", "--lazy", point], check=True)  # otherwise its files would be removed
+    with suppress(EyelevelError, OSError):  # there may be no control groups
         parent = quota.hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
         for prefix in (GROUPS, quota.PREFIX, idle_priority.PREFIX):
             quota.remove_abandoned(parent, prefix)
@@ -102,7 +102,8 @@ def remove_session(folder: Path) -> None:
 
 
 def guard(folder: Path) -> "subprocess.Popen[bytes]":
-    """A process that removes what is left of the session `folder` when this one has ended, though it be killed."""
+    """Start a process that removes the leftovers of the session `folder` when this process has ended, even if it is
+    killed."""
     command = [sys.executable, "-m", __spec__.name, str(os.getpid()), str(folder)]
     environment = {name: value for name, value in os.environ.items() if name != MARK}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
@@ -112,7 +113,7 @@ def guard(folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def main(pid: int, folder: Path) -> None:
-    """Wait for the end of the process `pid`, then remove what is left of its session."""
+    """Wait for the end of the process `pid`, then remove the leftovers of its session."""
     with suppress(ProcessLookupError):
         descriptor = os.pidfd_open(pid)
         if os.getppid() == pid:

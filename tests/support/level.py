@@ -1,4 +1,4 @@
-"""Asking servers for every exchange of a site, each over its own protocol, and comparing what they send."""
+"""Requests every exchange of a site from servers, over each server's protocol, and compares the answers."""
 
 import hashlib
 import json
@@ -19,11 +19,11 @@ from tuning.networks import Network
 
 FETCH = Path(__file__).parents[1] / "clients" / "fetch.py"
 
-# As close to no network as the shells get; what is compared here is content, not time.
+# The fastest network that the shells can emulate: this compares content, not time.
 FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue_ms=100)
 STEADY = replace(FAST, name="steady", up_mbps=10)
 
-# Go's servers send header fields in an order that is another one each time; those of one name are in their order.
+# Go's servers send header fields in random order; fields of one name keep theirs.
 WITHOUT_ORDER = ("caddy-h2", "caddy-h3")
 
 Request = dict[str, Any]
@@ -31,7 +31,7 @@ Answer = dict[str, Any]
 
 
 def requests_for(site: Site) -> list[Request]:
-    """A request for each exchange, in recorded order, with the headers that tell it from others of its URL."""
+    """A request for each exchange, in recorded order, with the headers that distinguish it from others with its URL."""
     requests = []
     for exchange in site.exchanges:
         response = site.recorded(exchange).response
@@ -48,11 +48,11 @@ def requests_for(site: Site) -> list[Request]:
 def fetch(
     site: Site, protocol: str, requests: list[Request], folder: Path, *, think_time: bool = False
 ) -> list[Answer]:
-    """The answers of the server of `protocol` to `requests`, from inside a replay."""
+    """The answers of the server of `protocol` to `requests`, sent from inside a replay."""
     chosen = protocols.load()[protocol]
     requests_file, answers_file = folder / "requests.json", folder / f"{protocol}.json"
     requests_file.write_text(json.dumps(requests))
-    # As fast as a server may be measured.
+    # The fastest network on which this server may be measured.
     network = FAST if server_of(chosen).network_refusal(chosen, FAST) is None else STEADY
     spec = ReplaySpec(site.folder, network, chosen, think_time=think_time)
     version = chosen.http_version
@@ -64,7 +64,7 @@ def fetch(
 
 
 def differences(site: Site, folder: Path, names: Sequence[str] = ("tcp", "quic")) -> list[str]:
-    """A line for each exchange that the servers of these protocols do not send alike, or not as it was recorded."""
+    """A line for each exchange that the servers of these protocols send differently, or not as recorded."""
     requests = requests_for(site)
     answers = {name: fetch(site, name, requests, folder) for name in names}
     differences = []
@@ -90,7 +90,7 @@ def unlike(name: str, answer: Answer, other_name: str, other: Answer) -> list[st
 
 
 def _not_as_recorded(answer: Answer, recorded: Response) -> list[str]:
-    """By status, body, and header fields; their order is the servers' own."""
+    """The differences in status, body, and header fields; servers may choose the order of these."""
     expected = sorted([name.lower(), value] for name, value in sent_headers(recorded.headers))
     pairs = [
         ("status", answer["status"], recorded.status),

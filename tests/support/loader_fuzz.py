@@ -1,4 +1,4 @@
-"""Response folders by the thousand, and loading each: quic_server's reader of them (servers/quic/loader_fuzz.cc)."""
+"""Fuzzes quic_server's reader of response folders (servers/quic/loader_fuzz.cc) with thousands of them."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 
 PART_END = b"\x1e"
-# The memory of all inputs together, of which the sanitizers' own is a part; and the time of one input.
+# The memory limit for all inputs together, including the sanitizers' own; and the time limit of one input.
 MAX_MEMORY_MB = 500
 MAX_INPUT_S = 20
 REQUESTS = b"""GET\thttps://a.example/
@@ -24,7 +24,7 @@ GET\thttps://a.example/film\t\t\t\tbytes=4-
 GET\thttps://a.example/film\t\t\t\tbytes=-4\t"tag"\tThu, 01 Jan 2026 00:00:00 GMT
 """
 
-# Tokens for which the loader looks, and over which parsers stumble.
+# Tokens that the loader searches for, or that often break parsers.
 TOKENS = [
     *["X-Original-Url: https://", "X-Original-Method: ", "X-Original-Wait-Ms: ", "Content-Length: ", "Content-Range: "],
     *["HTTP/1.1 200 OK", "HTTP/1.1 304 ", "HTTP/1.1 206 ", "bytes 0-3/9", "bytes=", "Location: ", "\r\n", "\r\n\r\n"],
@@ -49,15 +49,15 @@ TOKENS = [
 
 
 def build_loader_fuzz() -> Path:
-    """The program, which is built if need be: minutes the first time."""
+    """Build the program if necessary, which takes minutes the first time; return its path."""
     command: list[str | Path] = [PROJECT / "servers" / "quic" / "build.sh", "loader_fuzz"]
     return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
 
 
 def fuzz_loader(program: Path, folder: Path, inputs: int) -> dict[str, int]:
-    """Give so many inputs to loader_fuzz (`program`), which makes the response folders that they say in `folder`.
+    """Give this many inputs to loader_fuzz (`program`), which makes response folders from them in `folder`.
 
-    Returns libFuzzer's counts. Fails with what the sanitizers, or a broken promise, say of an input.
+    Returns libFuzzer's counts. Fails with the message if the sanitizers or an assertion reject an input.
     """
     seeds = folder / "seeds"
     seeds.mkdir()
@@ -75,7 +75,7 @@ def fuzz_loader(program: Path, folder: Path, inputs: int) -> dict[str, int]:
 
 
 def _write_seeds(site: Site, folder: Path) -> None:
-    """The inputs from which others are made: `site`, and folders with what is no file."""
+    """Write the inputs from which others are made: `site`, and folders with other things than files."""
     files = {exchange.file: (site.folder / exchange.file).read_bytes() for exchange in site.exchanges}
     parts = {name: b"f" + name.encode() + b"\n" + content for name, content in files.items()}
     folders = [[part] for part in parts.values()]
@@ -93,7 +93,7 @@ def _write_dictionary(file: Path) -> None:
 
 
 def _odd_site(folder: Path) -> Site:
-    """A small site with what the loader and the matching distinguish, within the limits of a response."""
+    """A small site with the cases that the loader and the matching distinguish, within the limits of a response."""
 
     def exchange(
         url: str, *headers: tuple[str, str], body: bytes = b"", method: str = "GET", status: int = 200

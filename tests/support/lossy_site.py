@@ -8,7 +8,7 @@ LOST = ("https://static.origin.example/code.js", "https://static.origin.example/
 
 
 def lose(folder: Path) -> None:
-    """Take `LOST` out of the site in `folder`, and keep it whole beside the sites for comparison."""
+    """Remove `LOST` from the site in `folder`; a complete copy, for comparison, stays next to the sites."""
     site = Site.load(folder)
     kept = tuple(site.recorded(e) for e in site.exchanges if e.url not in LOST)
     whole = Recording(site.url, tuple(site.recorded(e) for e in site.exchanges), site.recorder)

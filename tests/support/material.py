@@ -1,8 +1,8 @@
-"""Where the recordings, films and numbers are that some tests read and that are not part of this project.
+"""Finds recordings, films and numbers that some tests read and that are not part of this project.
 
-The corpus is the folder that EYELEVEL_CORPUS names, or `shared/corpus` beside the checkout. It holds `mahimahi/`
-(folders of save.* files), `warc/` and `har/`. The numbers of published studies lie in `reference/` beside it. The films
-are those below the folder that EYELEVEL_FILMS names, such as one with campaigns.
+The corpus is the folder named by EYELEVEL_CORPUS, or `shared/corpus` next to the checkout. It contains `mahimahi/`
+(folders of save.* files), `warc/` and `har/`. The numbers of published studies are in `reference/` next to it. The
+films are those below the folder named by EYELEVEL_FILMS, for example one with campaigns.
 """
 
 import os
@@ -17,22 +17,22 @@ FORMATS = ("mahimahi", "warc", "har")
 
 _FOLDER = Path(os.environ.get(CORPUS_VARIABLE) or PROJECT.parent / "shared" / "corpus").resolve()
 
-# None where there is no corpus.
+# None if there is no corpus.
 CORPUS = _FOLDER if any((_FOLDER / form).is_dir() for form in FORMATS) else None
 REFERENCE = _FOLDER.parent / "reference"
 
 
 def recording_path(name: str) -> Path:
-    """The path of a recording of the corpus, such as "mahimahi/www.yelp.com"; for tests that need the corpus."""
+    """The path of a recording in the corpus, such as "mahimahi/www.yelp.com"; only for tests that need the corpus."""
     return _FOLDER / name
 
 
 def recording_names() -> list[str]:
-    """The names of all recordings of the corpus; none where there is no corpus."""
+    """The names of all recordings in the corpus; none if there is no corpus."""
     return sorted(f"{form}/{path.name}" for form in FORMATS for path in (_FOLDER / form).glob("*"))
 
 
 def film_paths() -> list[Path]:
-    """The films of campaigns; none where no folder is named."""
+    """The films of campaigns; none if no folder is named."""
     folder = os.environ.get(FILMS_VARIABLE)
     return sorted(Path(folder).resolve().rglob(FILM)) if folder else []

@@ -1,7 +1,7 @@
-"""The needs of some tests: one mark for each thing, how to see whether it is here, and how to get it.
+"""Requirements of some tests: for each a mark, a check whether it is met, and how to meet it.
 
-`@pytest.mark.needs_namespaces` is all that a test says; conftest.py skips it where the thing is missing, and counts
-what was skipped at the end of the session.
+A test only has `@pytest.mark.needs_namespaces`; conftest.py skips it if the requirement is not met, and counts the
+skipped tests at the end of the session.
 """
 
 import os
@@ -22,15 +22,16 @@ from measure.host.timekeeping import timekeeping
 from support.axe import AXE
 from support.material import CORPUS, CORPUS_VARIABLE, FILMS_VARIABLE, REFERENCE, film_paths
 
-# Programs of others that check what we write.
+# Other projects' programs that check our output.
 FORMAT_CHECKERS = cache_dir() / "format_checkers" / "bin"
-# Programs of services that some proofs run by themselves.
+# Programs of services that some proofs run directly.
 CLUSTER_PROGRAMS = cache_dir() / "unpacked" / "clusters"
 
 
 @dataclass(frozen=True)
 class Need:
-    """Its name, as in the mark `needs_<name>`, its noun in messages, how to get it, and whether it is here."""
+    """A requirement: its name, as in the mark `needs_<name>`, its noun in messages, how to meet it, and whether it is
+    met."""
 
     name: str
     noun: str
@@ -73,7 +74,7 @@ def _has_namespaces() -> bool:
 def _has_large_buffers() -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         hold_everything(receiver)
-        # The kernel counts its own structures, too, and says twice as much as was asked for (socket(7)).
+        # The kernel also counts its own structures, and reports twice the requested size (socket(7)).
         return receiver.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) >= 2 * BUFFER_BYTES
 
 

@@ -1,4 +1,4 @@
-"""Networks as a validation measures and judges them."""
+"""Measurements of networks as a validation makes and judges them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -12,12 +12,12 @@ from tuning.networks import Network
 
 
 def failures(checks: Iterable[Check]) -> set[str]:
-    """The names of those that fail, without what they are counted of or which queue they are of."""
+    """The names of the failing checks, without suffixes such as their sample size or the kind of queue."""
     return {check.name.partition(" of ")[0].partition(" (")[0] for check in checks if not check.passed}
 
 
 def measured(network: Network, sites: Mapping[str, Site], lost_packets: int = 100) -> NetworkMeasurement:
-    """`network` as it is measured, all of whose checks pass."""
+    """A measurement of `network` for which all checks pass."""
     measurement = measure_network(network, sites[WINDOW_PAGE], lost_packets)
     checks = judge_network(network, measurement)
     assert failures(checks) == set(), [asdict(check) for check in checks if not check.passed]

@@ -1,4 +1,4 @@
-"""Protocols as a validation observes and judges them."""
+"""Observations of protocols as a validation makes and judges them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,14 +7,14 @@ from measure.validate.protocol.settings import ProtocolObservation, judge_protoc
 from record.site import Site
 from tuning.protocols import Protocol
 
-# Beside other tests a load's first request can come late, never early, and a server that waits for the processor can
-# send less than the link carries, never more: such loads are made again, this often in all.
+# When other tests run at the same time, a load's first request can be late, never early, and a server that waits for
+# the processor can send less than the link carries, never more. Such loads are repeated, up to this many in all.
 ATTEMPTS = 3
 SUBJECT_TO_THE_MACHINE = {"round trips before the first request", "share of a link with 8% loss"}
 
 
 class Observations:
-    """Observations of protocols in true loads; protocols that differ by their name alone are loaded once."""
+    """Observations of protocols in real loads; protocols that differ only by name are loaded once."""
 
     def __init__(self, sites: Mapping[str, Site]) -> None:
         self._sites = sites
@@ -30,9 +30,9 @@ class Observations:
         return self._known[settings]
 
     def failures(self, claimed: Protocol, applied: Protocol) -> set[str]:
-        """The names of the checks that fail when `claimed` is what a protocol is said to be that is `applied`."""
+        """The names of the checks that fail when the protocol `applied` is claimed to be `claimed`."""
         failing = _failing(claimed, self.of(applied))
-        # BBR's first window is somewhat more than what it is set to.
+        # BBR's first window is slightly larger than configured.
         return failing - ({"initial window"} if applied.congestion_control == "bbr" else set[str]())
 
 

@@ -1,4 +1,4 @@
-"""The inputs of our own servers (quic_server, quinn_server) in tests: a site, a certificate, endpoints."""
+"""Inputs for tests of our own servers (quic_server, quinn_server): a site, a certificate, endpoints."""
 
 import base64
 import hashlib
@@ -34,7 +34,7 @@ REQUEST_FIELDS = (
 
 
 def stored(folder: Path, *exchanges: Exchange) -> Path:
-    """The exchanges as a site's folder, which quic_server can load."""
+    """Store the exchanges as a site's folder, which quic_server can load."""
     return write_site(Recording(exchanges[0].url, exchanges, {"tool": "test"}), folder / "site").folder
 
 
@@ -48,7 +48,7 @@ def ok(body: bytes = b"", *headers: tuple[str, str], status: int = 200) -> Respo
 
 @dataclass(frozen=True)
 class Certificate:
-    """A self-signed certificate in PEM files, and what a browser calls its key by."""
+    """A self-signed certificate in PEM files, and the hash by which a browser identifies its key."""
 
     chain: Path
     key: Path
@@ -56,7 +56,7 @@ class Certificate:
 
 
 def make_certificate(folder: Path, host: str = "*.example") -> Certificate:
-    """One for every name below example, or for `host` alone, in files in `folder`."""
+    """Make a certificate for every name below example, or only for `host`, in files in `folder`."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
@@ -79,7 +79,7 @@ def make_certificate(folder: Path, host: str = "*.example") -> Certificate:
 
 
 def endpoints_file(folder: Path, *endpoints: list[str | Path]) -> Path:
-    """A file of `endpoints`, each with its address, its port, and the files of its certificate and key."""
+    """Write a file of `endpoints`, each with its address, its port, and the files of its certificate and key."""
     file = folder / "endpoints"
     file.write_text("".join("\t".join(map(str, endpoint)) + "\n" for endpoint in endpoints))
     return file
@@ -104,7 +104,7 @@ def match(program: str, folder: Path, *requests: str) -> list[tuple[list[str], l
 
 
 def require_rule(program: str, case: dict[str, Any], folder: Path) -> None:
-    """Fails when `program` does not answer as the matching rule says in `case`, one of MATCHING_CASES."""
+    """Fail when `program` does not answer according to the matching rule in `case`, one of MATCHING_CASES."""
     recorded = [
         exchange(one["method"], normal_url(one["url"]), ok(b"x", *_content_range(one), status=one["status"]))
         for one in case["recorded"]

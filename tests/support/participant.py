@@ -1,8 +1,8 @@
-"""Somebody who takes part in a user study: plays its films by keyboard alone, and answers by what can be seen.
+"""A participant in a user study, who plays its films by keyboard alone, and answers by what is visible.
 
-The participant sees the pictures on the page, and nothing that the page's script knows:
+The participant sees the pictures on the page, and nothing that only the page's script knows:
 
-    PYTHONPATH=tests python -m support.participant http://127.0.0.1:8021/
+PYTHONPATH=tests python -m support.participant http://127.0.0.1:8021/
 """
 
 import sys
@@ -15,11 +15,11 @@ from support.browser import Browser, browsing
 
 # WebDriver's codes (section 17.4.2).
 TAB, ENTER, SPACE, HOME, RIGHT = "\ue004", "\ue007", " ", "\ue011", "\ue014"
-# Pages that are done within this are alike to whoever looks at them (ms).
+# Pages that finish within this time of each other look equally fast (ms).
 NOTICEABLE_MS = 100
-# Comes to when each picture on the page changed last while the film played (ms from its beginning), and how often it
-# was played: at least as often as said, and again when it did not play smoothly enough to tell. Pictures are compared
-# as so many large blocks.
+# A script that returns when each picture on the page last changed while the film played (ms from its beginning), and
+# how often the film was played: at least as often as requested, and again if it did not play smoothly enough. Pictures
+# are compared in large blocks.
 WATCH = """
   const play = document.getElementById("play"), frame = () => new Promise(requestAnimationFrame);
   const canvases = [...document.querySelectorAll("canvas")].filter((canvas) => canvas.offsetWidth);
@@ -51,7 +51,7 @@ SMOOTH_MS = 150
 
 
 def answer_pair(times_ms: list[float]) -> str:
-    """The side that was done first, if that can be seen."""
+    """The side that finished first, if that is visible."""
     first, second = times_ms
     if abs(first - second) < NOTICEABLE_MS:
         return "same"
@@ -59,25 +59,25 @@ def answer_pair(times_ms: list[float]) -> str:
 
 
 def rate(times_ms: list[float]) -> int:
-    """From 10 to 70: a point less for each tenth of a second."""
+    """A rating from 70 down to 10: one point less for each tenth of a second."""
     return max(10, round(70 - times_ms[0] / 100))
 
 
 def screen(browser: Browser) -> str:
-    """The part of the page that is shown."""
+    """The visible screen of the page."""
     part: str = browser.run("return document.querySelector('main > section:not([hidden])').id")
     return part
 
 
 def wait_for(browser: Browser, condition: str) -> None:
-    """Return when `condition`, an expression in the page, holds."""
+    """Wait until `condition`, an expression in the page, is true."""
     browser.eventually(f"while (!({condition})) await new Promise((done) => setTimeout(done, 10)); return true;")
 
 
 def begin(browser: Browser, url: str, see: Callable[[str], Any] = lambda _: None) -> None:
-    """Open the study at `url`, and consent. `see` is called with the name of a screen before it is left."""
+    """Open the study at `url`, and consent. `see` is called with the name of each screen before it is left."""
     browser.open(url)
-    # The page's script has to be there before anybody presses anything.
+    # The page's script must be loaded before any key is pressed.
     wait_for(browser, "document.querySelector('main').dataset.ready")
     see("welcome")
     browser.press(TAB, SPACE, TAB, ENTER)
@@ -94,8 +94,10 @@ def go_on(
     *,
     cares: bool = True,
 ) -> list[int]:
-    """Answer what is asked next, to the end or for so many `films`, after one look at each if nobody `cares` for the
-    answers; returns how often each was played."""
+    """Answer the next questions, to the end or for this many `films`; returns how often each was played.
+
+    If nobody `cares` for the answers, each film is played once only.
+    """
     watch = WATCH.replace("LEAST", str(least_plays)).replace("SMOOTH", str(SMOOTH_MS) if cares else "Infinity")
     plays: list[int] = []
     while (part := screen(browser)) != "end" and len(plays) != films:
@@ -119,7 +121,7 @@ def go_on(
             f" || document.getElementById('progress').textContent !== {before!r}",
         )
     if films is None:
-        # The last votes are there, or can be downloaded.
+        # The last votes have been sent, or can be downloaded.
         wait_for(browser, "document.getElementById('end').dataset.done")
         see("end")
     return plays

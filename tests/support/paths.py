@@ -1,4 +1,4 @@
-"""Probing the path between two network namespaces that an emulated network joins."""
+"""Probes the path between two network namespaces that an emulated network connects."""
 
 import signal
 import subprocess
@@ -17,7 +17,8 @@ LIMIT = ("--most-mb", "400")
 
 
 def probed(network: Network, folder: Path, *options: str, seed: int = 1) -> Network:
-    """The network that `eyelevel probe-network` makes of `network`, one end of which is in this network namespace."""
+    """The network that `eyelevel probe-network` finds when it measures `network`, one end of which is in this
+    namespace."""
     program = [sys.executable, "-m", "eyelevel", "probe-network", "--secret", str(folder / "secret"), *LIMIT]
     into = folder / networks.FILENAME
     with subprocess.Popen([*program, "--serve", SERVER[0]], stderr=subprocess.PIPE, text=True) as serving:

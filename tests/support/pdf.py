@@ -1,5 +1,7 @@
-"""The texts of a PDF that the packaged browser has printed, page by page: so much of the format (ISO 32000-1) as Skia,
-its library for drawing, makes use of. Objects are numbered and lie one after the other:
+"""Reads the texts of a PDF printed by the packaged browser, page by page.
+
+This supports only the part of the format (ISO 32000-1) that Skia uses, the browser's drawing library. A PDF consists
+of numbered objects:
 
     catalogue → tree of pages → page → content, a stream of drawing commands; page → fonts → Unicode of their glyphs
 """
@@ -9,7 +11,7 @@ import zlib
 
 OBJECT = re.compile(rb"(\d+) 0 obj\s(.*?)\sendobj", re.DOTALL)
 STREAM = re.compile(rb"stream\r?\n(.*)\r?\nendstream", re.DOTALL)
-# A font is chosen; glyphs are shown, two bytes each; a text ends.
+# The commands that choose a font, show glyphs (two bytes each), and end a text.
 COMMAND = re.compile(rb"/(\w+) [\d.]+ Tf|<([0-9A-Fa-f]+)>|\b(ET)\b")
 CHARACTER = re.compile(rb"<(\w+)> <(\w+)>\s")
 RANGE = re.compile(rb"<(\w+)> <(\w+)> <(\w+)>")
@@ -17,14 +19,14 @@ Glyphs = dict[int, str]
 
 
 def page_texts(pdf: bytes) -> list[str]:
-    """The text of each page, in the order drawn, a space after each piece."""
+    """The text of each page, in drawing order, with a space after each piece."""
     objects = {int(number): body for number, body in OBJECT.findall(pdf)}
     catalogue = next(body for body in objects.values() if b"/Type /Catalog" in body)
     return [_text(objects, page) for page in _pages(objects, *_references(b"Pages", catalogue))]
 
 
 def _references(key: bytes, body: bytes) -> list[int]:
-    """The numbers of the objects that `key` of `body` refers to: one, or those of a list."""
+    """The numbers of the objects to which `key` of `body` refers: one, or those of a list."""
     match = re.search(rb"/" + key + rb" (?:(\d+) 0 R|\[([^\]]*)\])", body)
     assert match, f"{key!r} is missing"
     return [int(number) for number in re.findall(rb"(\d+) 0 R", match[0])]
@@ -63,7 +65,7 @@ def _stream(objects: dict[int, bytes], number: int) -> bytes:
 
 
 def _glyphs(table: bytes) -> Glyphs:
-    """Glyph → its characters, from a font's table for Unicode."""
+    """Glyph → its characters, from a font's Unicode table."""
     glyphs: Glyphs = {}
     for part in re.findall(rb"beginbfchar(.*?)endbfchar", table, re.DOTALL):
         glyphs |= {int(glyph, 16): _characters(text) for glyph, text in CHARACTER.findall(part)}

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from support.leaks import GUARDS
 
-# On a machine with little time to spare a browser has taken more than a minute to start. A test's own limit is longer.
+# On a slow machine a browser has taken more than a minute to start. A test's own limit is longer.
 PATIENCE_S = 240
 LOOK_S = 0.05
 
 
 def descendants(pid: int) -> list[tuple[int, str]]:
-    """The processes below `pid`, with their names, but the guards of a session of tests."""
+    """The processes below `pid`, with their names, except the guards of test sessions."""
     children: dict[int, list[int]] = {}
     names: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
@@ -34,7 +34,7 @@ def descendants(pid: int) -> list[tuple[int, str]]:
 
 
 def awaited_descendants(pid: int, is_there: Callable[[list[str]], bool]) -> list[tuple[int, str]]:
-    """The processes below `pid`, with their names, as soon as those `is_there` is true of."""
+    """The processes below `pid`, with their names, as soon as `is_there` accepts the names."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         below = descendants(pid)
@@ -45,7 +45,7 @@ def awaited_descendants(pid: int, is_there: Callable[[list[str]], bool]) -> list
 
 
 def still_there(pids: Iterable[int], timeout_s: float = PATIENCE_S) -> list[int]:
-    """Which of the processes do not end within `timeout_s`."""
+    """The processes that do not end within `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     present = []
     for pid in pids:

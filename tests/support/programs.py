@@ -1,4 +1,4 @@
-"""Every server that is registered, as a parameter of tests; those that are not set up are skipped by name."""
+"""Every registered server, as a parameter of tests; servers that are not set up are skipped by name."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tuning.protocols import Protocol
 
 
 def served_protocols() -> list[pytest.ParameterSet]:
-    """The protocol by which each server is tested, one for each version of HTTP that it speaks."""
+    """The protocols with which servers are tested: for each server, one for each version of HTTP that it speaks."""
     return [
         pytest.param(protocol, id=f"{server.name}-{version}", marks=_skipped(missing_program(server), server.name))
         for server in all_servers().values()
@@ -29,7 +29,8 @@ def server_programs() -> list[pytest.ParameterSet]:
 
 
 def is_called(name: str, program: str) -> bool:
-    """Whether a process of this name (as in /proc/PID/comm, of 15 letters) is of `program`: uwsgi is uwsgi-core."""
+    """Whether a process with this name (as in /proc/PID/comm, up to 15 letters) belongs to `program`: uwsgi is
+    uwsgi-core."""
     return name.startswith(program[:15])
 
 

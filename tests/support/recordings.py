@@ -1,4 +1,4 @@
-"""Pieces of recordings, as the formats store them."""
+"""Parts of recordings, as the formats store them."""
 
 import io
 import json
@@ -55,7 +55,7 @@ def har_entry(url: str = "https://a.example/", **content: Any) -> dict[str, Any]
 
 
 def wacz(archives: dict[str, bytes], pages: tuple[str, ...] = (), packed_as: int = zipfile.ZIP_STORED) -> bytes:
-    """A small collection (WACZ), generated: `archives` by their names in `archive/`, and a list of `pages`."""
+    """A small generated collection (WACZ): `archives` by their names in `archive/`, and a list of `pages`."""
     lines = [{"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}, *({"url": url} for url in pages)]
     members = {
         "datapackage.json": b'{"profile": "data-package", "wacz_version": "1.1.1", "resources": []}',
@@ -66,7 +66,7 @@ def wacz(archives: dict[str, bytes], pages: tuple[str, ...] = (), packed_as: int
 
 
 def zipped(members: dict[str, bytes], packed_as: int = zipfile.ZIP_STORED) -> bytes:
-    """A ZIP file, the same each time that it is made."""
+    """A ZIP file, identical each time it is made."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", packed_as) as package:
         for name, content in members.items():

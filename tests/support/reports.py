@@ -17,7 +17,7 @@ from support.figure_layout import draw_nothing
 
 
 def parts_of_report(findings: Findings, *of_films: ReportFigure) -> list[Section]:
-    """The sections of the report on these `findings`, and those inside of them; `of_films` are the figures of films."""
+    """The sections of the report on these `findings`, subsections included; `of_films` are the figures of films."""
     with ThreadPoolExecutor(1) as pool:
         return with_parts(sections_of_campaign(findings, Section("films", "Films", figures=of_films), pool))
 
@@ -28,8 +28,10 @@ def tables_of_report(findings: Findings) -> list[ReportTable]:
 
 
 def accessible_report(browser: Browser, folder: Path) -> list[str]:
-    """The faults that axe-core finds in the report of the campaign in `folder` (`support.axe`). Its pictures are white,
-    since axe-core looks at none."""
+    """The faults that axe-core finds in the report of the campaign in `folder` (`support.axe`).
+
+    Its pictures are white, since axe-core ignores pictures.
+    """
     with pytest.MonkeyPatch.context() as patch:
         draw_nothing(patch)
         into = write_report(folder, sections_of(folder), hypotheses.load())

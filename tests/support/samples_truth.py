@@ -1,4 +1,4 @@
-"""Samples of known truth, without a campaign around them."""
+"""Samples with known truth, without a campaign."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,8 +13,10 @@ from analysis.statistics.samples import Array, Samples
 def samples(
     times: Mapping[str, Array], networks: tuple[str, ...] = ("dsl",), metrics: tuple[str, ...] = ("si",)
 ) -> Samples:
-    """Samples from each protocol's times: networks x sites x metrics x blocks, or without the axes of length 1 that
-    stand first (sites x blocks with one network and metric)."""
+    """Samples made from each protocol's times: networks x sites x metrics x blocks.
+
+    Leading axes of length 1 may be left out (sites x blocks for one network and metric).
+    """
     arrays = {name: np.asarray(values, dtype=float) for name, values in times.items()}
     first = next(iter(arrays.values()))
     sites, blocks = first.shape[-3 if first.ndim == 4 else -2], first.shape[-1]
@@ -25,6 +27,6 @@ def samples(
 
 
 def declared(*pairs: tuple[str, str], metrics: tuple[str, ...] = ("si",)) -> Hypotheses:
-    """Hypotheses on these pairs, all of which are compared and the family."""
+    """Hypotheses on these pairs, all of which are compared and are the family."""
     named = tuple(Pair(*pair) for pair in pairs)
     return replace(load(), comparisons=named, family=named, family_metrics=metrics)

@@ -1,6 +1,6 @@
-"""Campaigns without a browser: sound evidence, loads that leave what a test says, and a machine that is never busy.
+"""Campaigns without a browser: valid evidence, loads with results chosen by a test, and a machine that is never busy.
 
-`python -m support.scripted FOLDER` measures one, for a look at its report.
+`python -m support.scripted FOLDER` measures one, to look at its report.
 """
 
 import io
@@ -36,7 +36,7 @@ from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
 from tuning.defaults import DEFAULT_BROWSER
 
-# The evidence of a load that counts, and of one that broke.
+# The evidence of a valid load, and of a broken one.
 SOUND = Evidence(
     failures=(),
     plt=1000.0,
@@ -48,21 +48,21 @@ SOUND = Evidence(
 )
 FAILED = Evidence(("it broke",), None, None, None, (), {}, RequestCounts())
 
-# The evidence of a load, or a text: why its replay failed.
+# The evidence of a load, or a text: the reason why its replay failed.
 Outcome = Evidence | str
-# The evidence of the load of a setting, which goes to a folder.
+# A function that makes the evidence of a load of a setting, in a folder.
 Script = Callable[[Setting, Path], Outcome]
 
 
 def in_turn(*outcomes: Outcome) -> Script:
-    """A script of loads that leave `outcomes`, the last again and again."""
+    """A script whose loads return `outcomes` in turn, then repeat the last one."""
     rest = list(outcomes)
     return lambda *_: rest.pop(0) if len(rest) > 1 else rest[0]
 
 
 @dataclass(frozen=True)
 class ScriptedLoads(Method):
-    """Loads that leave what `script` returns of their setting and folder; `evidence_of` has what each has left."""
+    """Loads whose results `script` returns for their setting and folder; `evidence_of` keeps the result of each."""
 
     script: Script = lambda *_: SOUND
     evidence_of: dict[Path, Evidence] = field(default_factory=dict)
@@ -75,15 +75,15 @@ class ScriptedLoads(Method):
         return failure
 
     def evidence(self, setting: Setting, folder: Path) -> Evidence:
-        """See `Method`; a load that another script has made was sound."""
+        """See `Method`; a load of another script is assumed valid."""
         return self.evidence_of.get(folder, SOUND)
 
     def analyse(self, folder: Path) -> None:
-        """There is no film."""
+        """Do nothing: there is no film."""
 
 
 class ScriptedSlot(Slot):
-    """A slot on a machine that is never busy, with this `layout`; `look` is called whenever it is looked at."""
+    """A slot on a machine that is never busy, with this `layout`; `look` is called at each check of the machine."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ def one_page(folder: Path) -> Site:
 def scripted_campaign(
     folder: Path, net: str = "lte", proto: str = "tcp tcp+", runs: int = 2, **further: Any
 ) -> ScriptedCampaign:
-    """A campaign of one page, in `folder`/site, behind these networks over these protocols, in `folder`/results/try."""
+    """A campaign of one page (in `folder`/site) on these networks over these protocols, in `folder`/results/try."""
     known_networks, known_protocols = networks.load(), protocols.load()
     return ScriptedCampaign(
         **{
@@ -142,8 +142,11 @@ def scripted_campaign(
 
 
 def measured(campaign: Campaign, *outcomes: Outcome, script: Script | None = None, **arguments: Any) -> str:
-    """Measure `campaign` with loads that leave `outcomes` in turn, or what `script` returns, or else by its own method,
-    on a machine that is never busy; `arguments` are those of `measure`. Returns what is printed."""
+    """Measure `campaign` on a machine that is never busy; returns the output.
+
+    Its loads return `outcomes` in turn, or the results of `script`, or are made by its own method; `arguments` are
+    those of `measure`.
+    """
     printed = io.StringIO()
     if script or outcomes:
         campaign = replace(campaign, method=ScriptedLoads(script=script or in_turn(*outcomes)))
@@ -153,7 +156,7 @@ def measured(campaign: Campaign, *outcomes: Outcome, script: Script | None = Non
 
 
 def observed_load(folder: Path) -> ObservedLoad:
-    """A load that is about to begin, for an instrument that leaves its file in `folder`."""
+    """A load that is about to begin, for an instrument that writes its file in `folder`."""
     network, protocol = networks.load()["lte"], protocols.load()["tcp"]
     site = one_page(folder / "site")
     return ObservedLoad(os.getpid(), site, network, protocol, DEFAULT_BROWSER, None, folder, lambda: None)
@@ -166,13 +169,13 @@ def work_of(
     may_begin: Callable[[Block], bool] = lambda _: True,
     end: Callable[[Block], None] = lambda _: None,
 ) -> Work:
-    """All blocks of `campaign`, as a place is given them."""
+    """All blocks of `campaign`, in the form that a place receives."""
     blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
     return Work(campaign, blocks, results, display, may_begin, end, lambda _: None)
 
 
 def row_of(run: Run, **changes: Any) -> Row:
-    """The row of a sound attempt at `run`, in the folder of its first attempt unless `changes` says otherwise."""
+    """The row of a valid attempt at `run`, in the folder of its first attempt unless `changes` says otherwise."""
     folder = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"
     of = {**vars(run), "run": run.number}
     del of["number"]

@@ -1,4 +1,4 @@
-"""A server of Python's, for a test."""
+"""Runs a server of Python's for a test."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from http.server import ThreadingHTTPServer
 
 @contextmanager
 def served(server: ThreadingHTTPServer) -> Iterator[str]:
-    """The address of `server` while the block runs."""
+    """Run `server` for the duration of the block; yields its address."""
     with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -1,4 +1,4 @@
-"""Running the shells for real: in a network namespace of the test, and seeing what is left of them."""
+"""Runs the shells for real, in a network namespace of the test, and finds their leftovers."""
 
 import ctypes
 import os
@@ -20,7 +20,7 @@ from support.leaks import pids_marked
 
 SERVER = shells_peer.SERVER
 SERVER_V6 = shells_peer.SERVER_V6
-# After so long a test that waits in vain fails.
+# A test that waits in vain fails after this time.
 PATIENCE_S = 120.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -34,7 +34,7 @@ def _check(result: int) -> None:
 
 @contextmanager
 def network_namespace() -> Iterator[None]:
-    """Run the block in a network namespace of its own, with one server address and no way out."""
+    """Run the block in a separate network namespace, with one server address and no way out."""
     outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     _check(_libc.unshare(_CLONE_NEWNET))
     try:
@@ -53,12 +53,12 @@ def devices() -> list[str]:
 
 
 def stack(shells: str) -> list[str]:
-    """The words of a stack of shells, each program as an absolute path."""
+    """The words of a command line of nested shells, each program as an absolute path."""
     return [str(tool(word)) if word.startswith("mm-") else word for word in shells.split()]
 
 
 def assert_passes_in_user_namespace(tests: Path, folder: Path) -> None:
-    """The file `tests` passes where an ordinary user has capabilities: in a user namespace of its own."""
+    """Assert that the file `tests` passes as an ordinary user with capabilities in a new user namespace."""
     command: list[str | Path] = [unshare(), "--user", "--map-current-user", "--keep-caps", "--net", sys.executable]
     command += ["-m", "pytest", "--quiet", "-p", "no:cacheprovider", tests]
     environment = {**os.environ, "TMPDIR": str(folder)}
@@ -71,7 +71,7 @@ def run(shells: str, command: list[str], timeout_s: float = PATIENCE_S) -> subpr
 
 
 class Marked:
-    """A stack of shells whose processes are recognised by a variable in their environment."""
+    """Nested shells whose processes are recognised by a variable in their environment."""
 
     def __init__(self, shells: str, command: list[str]) -> None:
         self._mark = f"SHELLS_TEST_MARK={uuid.uuid4()}"
@@ -79,7 +79,7 @@ class Marked:
         self.shell = subprocess.Popen(
             [*stack(shells), *command],
             env=os.environ | {name: value},
-            stdin=subprocess.PIPE,  # stays open, and empty
+            stdin=subprocess.PIPE,  # stays open and empty
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -88,7 +88,7 @@ class Marked:
         assert self.shell.stdout.readline() == "ready\n"
 
     def processes(self) -> list[int]:
-        """Processes that are alive, oldest first."""
+        """The running processes, oldest first."""
         return sorted(pids_marked(self._mark))
 
     def assert_all_end(self, within_s: float = PATIENCE_S) -> None:
@@ -109,8 +109,7 @@ class Marked:
 def namespaces_kept(processes: list[int]) -> Iterator[set[str]]:
     """The network namespaces of `processes` without the test's own.
 
-    They are kept open meanwhile: the kernel gives the number of one that is gone to the next, which may be another
-    test's.
+    They are kept open: the kernel would otherwise reuse the number of a removed one, perhaps for another test's.
     """
     descriptors = []
     try:

@@ -1,6 +1,6 @@
-"""`make soak`: run the suite again and again, idle or beside busy processes, and keep what each run came to.
+"""`make soak`: run the test suite repeatedly, idle or next to busy processes, and log the result of each run.
 
-Each run appends a line to the log, so that runs can be spread over days and machines. Beside busy processes, the timing
+Each run appends a line to the log, so runs can be spread over days and machines. Next to busy processes, the timing
 tests are left out and counted.
 """
 
@@ -22,8 +22,7 @@ import pytest
 from base.places import PROJECT, tool
 
 LOG = PROJECT / "docs" / "soak.csv"
-# These variables say to a run where it writes its line, beside how many busy processes it runs, and how fast the
-# machine is.
+# These variables pass to a run the path of the log, the number of busy processes, and the machine's speed.
 LOG_VARIABLE, BUSY_VARIABLE, SPEED_VARIABLE = "EYELEVEL_SOAK_LOG", "EYELEVEL_SOAK_BUSY", "EYELEVEL_SOAK_LOOPS_PER_US"
 COUNTS = ("passed", "failed", "error", "skipped")
 DESELECTED = "deselected"
@@ -44,7 +43,7 @@ COLUMNS = (
 BUSY = "while :; do :; done"
 _begin = time.monotonic()
 _load = os.getloadavg()[0]
-# Each worker chooses among all tests; a session without workers chooses itself.
+# Each worker selects among all tests; a session without workers selects by itself.
 _deselected = 0
 
 
@@ -55,14 +54,14 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand a worker's count to the session."""
+    """Send a worker's count to the session."""
     if output := getattr(session.config, "workeroutput", None):
         output[DESELECTED] = _deselected
 
 
-@pytest.hookimpl(optionalhook=True)  # without xdist, nothing has it
+@pytest.hookimpl(optionalhook=True)  # only xdist has this hook
 def pytest_testnodedown(node: Any) -> None:
-    """Take the count from a worker that ends."""
+    """Take over the count of a worker that ends."""
     global _deselected
     _deselected = max(_deselected, getattr(node, "workeroutput", {}).get(DESELECTED, 0))
 
@@ -71,7 +70,7 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
 ) -> None:
     """Append this run to the log."""
-    # A worker sees only part of the run, and an interrupted run has no result.
+    # A worker sees only a part of the run, and an interrupted run has no result.
     if hasattr(config, "workerinput") or exitstatus == pytest.ExitCode.INTERRUPTED:
         return
     stats = terminalreporter.stats
@@ -100,20 +99,20 @@ def pytest_terminal_summary(
 
 
 def commit() -> str:
-    """The commit that is tested, with a + if files are changed."""
+    """The tested commit, with a + if files have changed."""
     git = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"]
     return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def loops_per_us() -> float:
-    """How fast this machine runs an empty loop of Python: a suite takes as much longer as its machine is slower."""
+    """How fast this machine runs an empty Python loop: the time of a suite is inversely proportional to it."""
     number = 1_000_000
     return number / min(timeit.repeat(number=number, repeat=10)) / 1e6
 
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """Keep `count` processes of normal priority busy while the block runs, or until this process ends."""
+    """Keep `count` processes of normal priority busy for the duration of the block, or until this process ends."""
     with ExitStack() as ends:
         for _ in range(count):
             command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", "sh", "-c", BUSY]

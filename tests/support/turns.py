@@ -1,5 +1,7 @@
-"""Which test may run when, of tests side by side (pytest-xdist) and of several sessions on one machine: a test marked
-`timing` runs alone, after all others of its session."""
+"""Decides when each test may run, among parallel tests (pytest-xdist) and several sessions on one machine.
+
+A test marked `timing` runs alone, after all others of its session.
+"""
 
 import fcntl
 import json
@@ -12,18 +14,18 @@ from xdist.scheduler import LoadScopeScheduling
 
 from measure.host.exclusive import open_shared, shared_folder
 
-# Names a folder of locks for the sessions that a test starts: they must not wait for that test.
+# A folder of locks for sessions that a test starts: they must not wait for that test.
 VARIABLE = "EYELEVEL_TEST_TURNS"
 GROUPS = "groups.json"
 TIMING = "timing"
 
 
 class Turns:
-    """The machine, which one test that is marked `timing` has alone, or any number of others together.
+    """A lock on the machine: one test marked `timing` has it alone, or any number of others share it.
 
-    All sessions of tests on the machine share it, whoever their users are: it consists of two locks of the kernel
-    (flock(2)), which end with the process that has them. A third, in the folder of the `session`, is held by each of
-    its processes that has other tests to run.
+    The test sessions of all users share the machine. The lock consists of two locks of the kernel (flock(2)), which end
+    with the process that holds them. A third one, in the folder of the `session`, is held by each of its processes that
+    still has other tests to run.
     """
 
     def __init__(self, session: Path) -> None:
@@ -33,7 +35,7 @@ class Turns:
         self._queue, self._machine = (open_shared(folder / f"eyelevel-tests-{name}") for name in ("queue", "machine"))
 
     def take(self, alone: bool) -> None:
-        """Wait for a turn. All wait in one queue, so nobody overtakes a test that waits for the machine."""
+        """Wait for a turn. All wait in one queue, so nobody overtakes a test that waits for the whole machine."""
         if alone:
             fcntl.flock(self._others, fcntl.LOCK_EX)
         fcntl.flock(self._queue, fcntl.LOCK_EX)
@@ -45,13 +47,13 @@ class Turns:
         fcntl.flock(self._machine, fcntl.LOCK_UN)
 
     def end(self) -> None:
-        """No turn will be taken any more."""
+        """Note that this process takes no further turns."""
         for descriptor in (self._others, self._queue, self._machine):
             os.close(descriptor)
 
 
 def write_groups(folder: Path, groups: dict[str, str]) -> None:
-    """Keep which tests belong together, by name, for the scheduler; every worker writes the same."""
+    """Write which tests belong together, by name, for the scheduler; every worker writes the same."""
     part = folder / f"{GROUPS}.{os.getpid()}"
     part.write_text(json.dumps(groups))
     part.replace(folder / GROUPS)

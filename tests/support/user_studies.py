@@ -16,8 +16,8 @@ PAINTED_MS = {"tcp+": 700, "quic": 300}
 
 
 def filmed_campaign(folder: Path, painted_ms: Mapping[str, int] = PAINTED_MS, sites: int = 1) -> Path:
-    """A campaign of `sites` behind one network, a run of each protocol with a film in which the page is painted after
-    so many ms."""
+    """A campaign of `sites` on one network, with a run of each protocol and its film, in which the page is painted at
+    this time (ms)."""
     write(folder, Truth(sites=sites, networks=("dsl",), protocols=tuple(painted_ms), runs=2))
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     for protocol, painted in painted_ms.items():

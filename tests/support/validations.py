@@ -1,4 +1,4 @@
-"""Observations of protocols in validation, as a machine of two cores has measured them."""
+"""Observations of protocols in validation, as measured on a machine with two cores."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,11 +11,11 @@ from tuning.protocols import Protocol
 from tuning.settings import Catalogue
 
 KNOWN: Catalogue[Protocol] = protocols.load()
-# Bytes of a first flight and of one after a pause, and the share of a round trip over which the first is spread.
+# The bytes of the first flight and of one after a pause, and the share of a round trip over which the first is spread.
 FLIGHTS = {"tcp": (14_480, 14_480, 0.0), "quic": (47_496, 341_246, 0.37)}
 TCP_PLUS_FLIGHTS = (46_336, 401_134, 0.47)
-# Window kept; bytes in front of an urgent response, share of bytes against priority, turns among incremental and other
-# responses (docs/validation.md).
+# The window kept after a loss; the bytes in front of an urgent response; the share of bytes against priority; turns
+# among incremental and among other responses (docs/validation.md).
 NUMBERS = {
     "tcp": (0.70, 296_000, 0.0, 0.0, 0.0),
     "tcp+": (0.70, 548_000, 0.33, 0.0, 0.0),
@@ -27,7 +27,8 @@ NUMBERS = {
 
 
 def seen(name: str) -> dict[str, Any]:
-    """The observation of the protocol of that name (`ValidationEntry.seen`), as far as protocols are compared by it."""
+    """The observation of the protocol `name` (`ValidationEntry.seen`), limited to the values by which protocols are
+    compared."""
     protocol = KNOWN[name]
     kept, in_front_bytes, against, incremental, others = NUMBERS[name]
     usual = TCP_PLUS_FLIGHTS if name.startswith("tcp+") else FLIGHTS[protocol.transport]
@@ -51,7 +52,7 @@ def seen(name: str) -> dict[str, Any]:
 
 
 def entry(of: Mapping[str, Mapping[str, Any]], host: str = "here") -> ValidationEntry:
-    """One validation on `host`, in which all that was seen (`of`: protocol → that) passed."""
+    """One validation on `host`, in which everything observed passed (`of`: protocol → observation)."""
     passed = tuple(unstructured(KNOWN[name]) for name in of)
     return ValidationEntry(
         "2026-11-22T09:00:00+0000", {"host": host}, passed, (), {name: {**s} for name, s in of.items()}
@@ -59,5 +60,5 @@ def entry(of: Mapping[str, Mapping[str, Any]], host: str = "here") -> Validation
 
 
 def write_validation(folder: Path, names: Iterable[str]) -> None:
-    """Write the `validation.json` of a campaign of the protocols with these names into its `folder`."""
+    """Write the `validation.json` of a campaign with these protocols into its `folder`."""
     keep_entries(folder, [entry({name: seen(name) for name in names})])

@@ -1,4 +1,4 @@
-"""Campaigns of known truth for the diagnostics, made without `analysis.simulate`."""
+"""Campaigns with known truth for the diagnostics, made without `analysis.simulate`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,11 +17,14 @@ PROTOCOLS = ("tcp", "tcp+", "quic")
 
 @dataclass(frozen=True)
 class World:
-    """`effects`: protocol → share by which it is slower. `lost`: protocol, or "protocol network" for behind that one
-    alone → share of loads that never end, of which none is made again unless `retried`; `unfit`: that of films that are
-    no good, made again. `scatter` is of runs and `blocks` of blocks (ln); `heavy`: one run in ten takes several times
-    as long. `drift`: share of growth. `late`: a protocol measured a week later. `waits`: scatter of the time for which
-    loads wait for a processor (ln). `fixed`: in one order."""
+    """The truth of a campaign.
+
+    `effects`: protocol → share by which it is slower. `lost`: protocol, or "protocol network" for one network only →
+    share of loads that never end; these are not repeated unless `retried`. `unfit`: the same for films that are
+    unusable; these are repeated. `scatter` applies to runs and `blocks` to blocks (ln). `heavy`: one run in ten takes
+    several times as long. `drift`: share of growth. `late`: a protocol that is measured a week later. `waits`: scatter
+    of the time for which loads wait for a processor (ln). `fixed`: the order is always the same.
+    """
 
     sites: int = 12
     runs: int = 10
@@ -39,7 +42,7 @@ class World:
 
 
 def campaign(world: World, seed: int) -> CampaignTable:
-    """A campaign in that world."""
+    """A campaign in this world."""
     draw = np.random.default_rng(seed)
     shape = (world.runs, world.sites, len(NETWORKS), len(PROTOCOLS))
     run, site, network, protocol = (axis.ravel() for axis in np.indices(shape))
@@ -66,7 +69,8 @@ def campaign(world: World, seed: int) -> CampaignTable:
         "canary_cpu_ms": draw.normal(50, 1, block.max())[block - 1],
     })  # fmt: skip
     settings = table["protocol"] + " " + table["network"]
-    # Half as much work as time, and a fifth as much waiting, of draws of their own, so that all else stays as it was.
+    # Work is half of the time and waiting a fifth. Both have separate random draws, so that everything else stays the
+    # same.
     own_draw = np.random.default_rng([seed, 1])
     table["renderer_cpu_ms"] = 0.5 * table["plt"] * np.exp(own_draw.normal(0, 0.1, len(table)))
     table["processor_wait_ms"] = 0.2 * table["plt"] * np.exp(own_draw.normal(0, world.waits, len(table)))
@@ -98,7 +102,7 @@ def table_of(runs: pd.DataFrame, planned: int, **settings: object) -> CampaignTa
 
 
 def attempt(**cells: object) -> dict[str, object]:
-    """An attempt that counts, but for these cells; one with a reason does not."""
+    """A valid attempt with these cells; with a reason it is invalid."""
     row: dict[str, object] = {"site": "s", "network": "dsl", "protocol": "tcp", "run": 1, "attempt": 1, "reason": ""}
     row |= {"si": 1000.0, "plt": 1700.0, "at": 0.0, **cells}
     return {**row, "valid": not row["reason"]}

@@ -1,4 +1,4 @@
-"""Conditions files: what is one is read as it is meant, what is none is refused with its line."""
+"""Conditions files: valid ones are read as meant, and others are refused with the faulty line."""
 
 import tomllib
 from pathlib import Path
@@ -13,7 +13,7 @@ from tuning.impairments.contract import DOWN, UP
 from tuning.impairments.rate import read_trace
 
 VECTORS = PROJECT / "tests" / "vectors" / "opportunities.txt"
-# Generated: no measured network.
+# Generated, not from a measured network.
 ALL = "time_s,rate_mbps,delay_ms,loss\n0,10,0,0\n1,20,15.5,0.1\n3,1,0,0\n"
 NETWORK = """
 [mine]

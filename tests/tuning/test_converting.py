@@ -1,4 +1,4 @@
-"""Traces that others publish become conditions files. All files here are generated: none is anybody's measurement."""
+"""Published traces become conditions files. All files here are generated, not measured."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def convert(*words: str | Path) -> Result:
 
 
 def test_a_delivery_trace_and_back_keeps_its_rate(tmp_path: Path) -> None:
-    # 12 Mbit/s for a second, 24 for another, none for half a second, 12 again.
+    # 12 Mbit/s for a second, 24 for another, none for half a second, then 12 again.
     times = [*range(1, 1001), *(ms for ms in range(1001, 2001) for _ in range(2)), *range(2501, 3001)]
     trace, conditions_file, back = tmp_path / "a.down", tmp_path / "a.csv", tmp_path / "b.down"
     trace.write_text("".join(f"{ms}\n" for ms in times))

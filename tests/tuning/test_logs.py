@@ -1,4 +1,4 @@
-"""Logs as people save them become the numbers that were measured, or are refused in a line: never other numbers."""
+"""Logs in common formats are read without changing any number, or refused in one line."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ def refusal(folder: Path, log: str | bytes, columns: Sequence[str] = COLUMNS) ->
 
 
 def of_times(times: Sequence[str]) -> str:
-    """A log in which the rate of each row is its number, so that rows that change places are seen."""
+    """A log in which each row's rate is its number, so that exchanged rows are noticed."""
     return "time;rate\n" + "".join(f"{time};{number}\n" for number, time in enumerate(times, start=1))
 
 
@@ -233,7 +233,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
     assert conditions.columns == {RATE: (10, 11)}
 
 
-# Steps of time (ms), rates (kbit/s) and round trips (us) that a conditions file has to the last digit.
+# Steps of time (ms), rates (kbit/s) and round trips (us) that a conditions file can represent exactly.
 ROWS = st.lists(
     st.tuples(st.integers(200, 20_000), st.integers(2_000, 99_999), st.integers(1, 999_999)), min_size=5, max_size=12
 )
@@ -261,7 +261,7 @@ def test_a_table_comes_back_as_it_was(
     text, at_ms, expected = io.StringIO(), 0, []
     writer = csv.writer(text, delimiter=delimiter, lineterminator=end)
     writer.writerow(("when", "down", "ping"))
-    # At least one number has no three digits behind its comma.
+    # At least one number does not have three digits after its comma.
     for step_ms, kbps, rtt_us in [(0, 15_500, 25_500), *rows]:
         at_ms += step_ms
         expected.append((at_ms, kbps / 1000, rtt_us / 1000))

@@ -1,4 +1,5 @@
-"""Networks: each property of the shells is a key, is checked when it is read, and reaches the shells as it is."""
+"""Networks: each property of the shells has a key, which is checked when it is read, and reaches the shells
+unchanged."""
 
 import json
 import re
@@ -38,7 +39,7 @@ def read(text: str, folder: Path) -> Network:
 
 
 def words(network: Network) -> list[str]:
-    """The options that the shell is given for it, without folders and its program."""
+    """The options of the shell for a network, without folders and the program."""
     return [Path(word).name if str(word).startswith("/") else str(word) for word in shell(network)][1:]
 
 
@@ -302,7 +303,7 @@ def test_background_flows_are_read_and_told_apart(tmp_path: Path) -> None:
     ]
     assert {flow.on_off for flow in flows} == {OnOff(1, 2)}
     assert from_json(to_json(network), Network, "it") == network
-    # The shells know nothing of them.
+    # The shells do not handle them.
     assert words(network) == words(network.alone) == words(read(NETWORK, tmp_path))
 
 

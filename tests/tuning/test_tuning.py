@@ -1,4 +1,4 @@
-"""Networks and protocols: the paper's tables, and what is said of a settings file that is wrong."""
+"""Networks and protocols: the paper's tables, and the errors for a wrong settings file."""
 
 import hashlib
 import json
@@ -207,7 +207,7 @@ def test_connection_options_follow_from_the_settings_and_further_ones_are_kept()
 
 
 def test_what_a_browser_knows_over_quic_is_said_also_where_a_setting_does_not(tmp_path: Path) -> None:
-    # A campaign that was begun without (before browsers knew servers) then has another setting, and is not continued.
+    # A campaign that began without it (before browsers knew servers) has another setting, and is not resumed.
     file = tmp_path / "protocols.toml"
     file.write_text(
         f"[mine]\n{QUIC}pacing = true\n[unknown]\n{QUIC}pacing = true\nknown_servers = false\n[t]\n{PROTOCOL}"
@@ -224,7 +224,7 @@ def test_a_server_that_leaves_no_choice_of_tls_records_refuses_one() -> None:
 
 
 def test_every_protocol_of_the_testbed_is_served_and_is_what_it_was() -> None:
-    """The values as they were when each was written out in full, without `like`."""
+    """The expected values were written when each protocol was spelled out, without `like`."""
     frozen = json.loads((DATA / "protocols.json").read_text())
     served = {protocol.name: unstructured(protocol) for protocol in require_served(protocols.load().values())}
     assert {name: {key: served[name][key] for key in values} for name, values in frozen.items()} == frozen
@@ -348,7 +348,8 @@ def test_a_setting_the_kernel_does_not_have_stops() -> None:
 
 @pytest.mark.needs_namespaces
 def test_a_congestion_control_that_is_not_loaded_is_told_with_the_command_that_loads_it() -> None:
-    """As BBR is on Debian, to ordinary users; one of no kernel, since this kernel may have all others."""
+    """BBR on Debian is not loaded for ordinary users. The test names a congestion control that no kernel has, since
+    this kernel may have all others."""
     program = (
         "from dataclasses import replace; from tuning import kernel, protocols; "
         "kernel.tune_server_routes('lo', replace(protocols.load()['tcp+bbr'], congestion_control='nonesuch'))"
@@ -376,7 +377,7 @@ def test_drops_and_repairs_reach_the_shell(tmp_path: Path) -> None:
     assert shell(loaded["r"])[-2:] == ["--retransmit", "60.000000"]
     assert shell(loaded["r"])[:-2] == shell(networks.load()["da2gc"])
     assert not any(str(word).startswith("--drop") for word in shell(loaded["none"]))
-    # Losses that the link repairs do not slow TCP as others do.
+    # Losses that the link repairs slow TCP less than others.
     assert loaded["r"].tcp_rate_bps() > networks.load()["da2gc"].tcp_rate_bps()
     for network in loaded.values():
         assert from_json(to_json(network), type(network), "the network") == network

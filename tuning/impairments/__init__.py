@@ -1,1 +1,1 @@
-"""Impairments: a module for each, which `tuning.networks` finds by being there."""
+"""Impairments, one module each; `tuning.networks` finds the modules in this folder."""

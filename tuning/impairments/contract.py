@@ -1,10 +1,10 @@
-"""The contract of impairments: their keys in a network, and all that follows from them."""
+"""The contract of impairments: their keys in a network, and everything derived from the keys."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# The values of a direction: up, down, or both at once.
+# The directions: up, down, or both.
 UP, DOWN, BOTH = "up", "down", "both"
 
 # A network's settings as `campaign.json` keeps them.
@@ -13,7 +13,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Path:
-    """The keys of every network. `min_rtt_ms` is its least round-trip time."""
+    """The keys that every network has. `min_rtt_ms` is its smallest round-trip time."""
 
     name: str
     min_rtt_ms: float
@@ -21,7 +21,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A number that a validation measured of an impairment, and the configured one."""
+    """A number that validation measured for an impairment, and its configured value."""
 
     name: str
     configured: float
@@ -32,19 +32,19 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Impairment:
-    """One impairment, or several that depend on each other. All functions are of a network that has its `keys`.
+    """One impairment, or several that depend on each other. Every function takes a network with its `keys`.
 
-    `keys` is a dataclass of keys of networks.toml, by keyword, None by default. `place` is where it stands among the
-    others in words and in command lines. `units` are those of the keys that a grid of networks may vary, as they stand
-    in a network's name; a table's keys are `a.b`. `files`: which keys are paths.
+    `keys` is a dataclass of keys of networks.toml, keyword only, None by default. `place` is its position among the
+    others in words and in command lines. `units` are the units of the keys that a grid of networks may vary, as they
+    appear in a network's name; a table's keys are `a.b`. `files`: the keys that are paths.
 
-    `check` raises ValueError with what is wrong, `finish` too; that returns the network with what follows from the
-    keys. `words` are the impairment in the report, `label` at a figure if they differ there. `arguments` are those of
-    `mm-net`. `mahimahi`: key → what Mahimahi's shells have nothing like.
+    `check` raises ValueError with the fault; so does `finish`, which returns the network with values derived from the
+    keys. `words` describes the impairment in the report, `label` in a figure if that differs. `arguments` are those of
+    `mm-net`. `mahimahi`: key → the feature that Mahimahi's shells lack.
 
     `judge` compares what a validation measured (`measure.probe.measurement.NetworkMeasurement`) with the network; most
-    are judged by `measure.validate.network`, since they depend on each other. `hides` names the checks of those that
-    it makes impossible, by how their names begin, with the reason.
+    impairments are judged by `measure.validate.network`, since they depend on each other. `hides` maps checks that it
+    makes impossible, by the start of their names, to the reason.
     """
 
     name: str
@@ -63,5 +63,5 @@ class Impairment:
 
 
 def units_of(tables: Iterable[str], units: Mapping[str, str]) -> dict[str, str]:
-    """`units` of the keys of tables within a network, each of which has them all."""
+    """`units` repeated for each of the tables within a network, which all have the same keys."""
     return {f"{table}.{key}": unit for table in tables for key, unit in units.items()}

@@ -1,4 +1,4 @@
-"""Background flows that others send through a network (`tuning.cross_traffic` says how)."""
+"""Background flows that others send through a network (`tuning.cross_traffic` describes how)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,18 +7,17 @@ from tuning.impairments.contract import Impairment, Settings, units_of
 from tuning.impairments.drops import Drops
 from tuning.impairments.on_off import UNITS, OnOff, on_off_words
 
-# The kinds of background flows: the kernel's TCP by its congestion control, or QUIC with one.
+# The kinds of background flows: the kernel's TCP, named by its congestion control, or QUIC with a congestion control.
 QUIC_FLOW = "quic-"
 CROSS_TRAFFIC = ("cubic", "bbr", "reno", "quic-cubic")
-# Each has addresses of its own (`replay.cross_traffic`).
+# Each flow has its own addresses (`replay.cross_traffic`).
 MOST_FLOWS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class CrossTraffic(Drops):
-    """`cross_traffic` are background flows that others send through it, by their kind, to addresses next to the
-    client's; `up_cross_traffic` those that go the other way. They last as long as a run does, or are
-    `cross_traffic_on_off`."""
+    """`cross_traffic` are background flows to addresses next to the client's, by kind; `up_cross_traffic` are flows
+    from there. They last as long as a run, or are on and off in turn (`cross_traffic_on_off`)."""
 
     cross_traffic: tuple[str, ...] | None = None
     up_cross_traffic: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""The delay of a network's directions, and how it scatters."""
+"""The delay of a network's directions, and its variation."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,8 +8,11 @@ from tuning.impairments.contract import DOWN, UP, Impairment, Path, Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Delay(Path):
-    """Half of the round-trip time is each direction's, or `up_delay_ms` is the uplink's share of it. Each packet is
-    early or late by up to `jitter_ms`, and may overtake another by that where they may `reorder`."""
+    """Each direction has half of the round-trip time, or the uplink has `up_delay_ms` and the downlink the rest.
+
+    The delay of each packet varies by up to `jitter_ms` either way. With `reorder`, packets may overtake each other
+    because of this.
+    """
 
     up_delay_ms: float | None = None
     jitter_ms: float = 0
@@ -17,7 +20,7 @@ class Delay(Path):
 
     @property
     def delay_ms(self) -> float:
-        """Propagation delay of each direction, where they do not differ."""
+        """Propagation delay of each direction, if both are the same."""
         return self.min_rtt_ms / 2
 
     def delay_of(self, direction: str) -> float:

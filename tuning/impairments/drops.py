@@ -8,9 +8,11 @@ from tuning.impairments.contract import DOWN, UP, Impairment, Path, Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Drops(Path):
-    """`drop_up_packets` and `drop_up_at_ms` are lost for good, whatever else happens: the packets of these numbers,
-    from 1, and the first at or after these times since the emulator began. Both are of IP packets as on a wire, at the
-    client's end of the network."""
+    """Packets that are lost for good, whatever else happens.
+
+    `drop_up_packets` gives packets by their numbers, from 1; `drop_up_at_ms` the first packet at or after each of these
+    times since the emulator started. Both count IP packets as on a wire, at the client's end of the network.
+    """
 
     drop_up_packets: tuple[int, ...] | None = None
     drop_down_packets: tuple[int, ...] | None = None

@@ -10,8 +10,8 @@ from tuning.impairments.cross_traffic import CrossTraffic
 
 @dataclass(frozen=True, kw_only=True)
 class Hopped(CrossTraffic):
-    """With a `hop`, a network has two halves: all that the other keys say is of the near one, from the browser to the
-    hop, but for `quiet_ms`; what lies beyond is the hop's."""
+    """With a `hop`, a network has two halves. The hop describes the far half; all other keys except `quiet_ms` apply
+    only to the near half, from the browser to the hop."""
 
     hop: Hop | None = None
 
@@ -22,7 +22,7 @@ def _check(network: Hopped) -> None:
 
 
 def _words(settings: Settings) -> Iterator[str]:
-    """A hop and the half behind it: `hop (split, cubic, initial window 10), then 30 ms`."""
+    """A hop and its far half: `hop (split, cubic, initial window 10), then 30 ms`."""
     if not (hop := settings.get("hop")):
         return
     sender = f", {hop['congestion_control']}, initial window {hop['initial_window_packets']}"

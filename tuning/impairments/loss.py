@@ -1,4 +1,4 @@
-"""Losses of packets by chance: their share, their bursts, and links that repeat what they lose."""
+"""Random losses of packets: their probability, their bursts, and links that retransmit lost packets."""
 
 import math
 from collections.abc import Iterator
@@ -9,8 +9,11 @@ from tuning.impairments.contract import BOTH, DOWN, UP, Impairment, Path, Settin
 
 @dataclass(frozen=True)
 class GilbertElliott:
-    """Losses that come in bursts (Gilbert 1960, Elliott 1963): the network is good or bad, its state may change with
-    each packet, and the probability of loss depends on the state. All of them are probabilities."""
+    """Losses that come in bursts (Gilbert 1960, Elliott 1963).
+
+    The network is in a good or a bad state, which may change with each packet; the probability of loss depends on the
+    state. All fields are probabilities.
+    """
 
     good_to_bad: float
     bad_to_good: float
@@ -19,7 +22,7 @@ class GilbertElliott:
 
     @property
     def bad_share(self) -> float:
-        """The share of packets that meet a bad network."""
+        """The share of packets sent in the bad state."""
         return self.good_to_bad / (self.good_to_bad + self.bad_to_good)
 
     @property
@@ -29,32 +32,33 @@ class GilbertElliott:
 
     @property
     def loss_after_loss(self) -> float:
-        """The share of packets that are lost of those behind a lost one."""
+        """The share of packets lost among those that follow a lost packet."""
         was_bad = self.bad_share * self.loss_in_bad / self.loss
         bad = was_bad * (1 - self.bad_to_good) + (1 - was_bad) * self.good_to_bad
         return bad * self.loss_in_bad + (1 - bad) * self.loss_in_good
 
     @property
     def memory(self) -> float:
-        """How much of the state is left after a packet: 0 of none."""
+        """How strongly the state depends on that at the packet before: 0 means not at all."""
         return 1 - self.good_to_bad - self.bad_to_good
 
     @classmethod
     def bursts(cls, loss: float, packets: float) -> "GilbertElliott":
-        """Bursts of `packets` packets on average, all of which are lost; they lose the share `loss` of all packets."""
+        """Bursts of `packets` packets on average, all of which are lost; the share `loss` of all packets is lost."""
         return cls(good_to_bad=loss / (1 - loss) / packets, bad_to_good=1 / packets)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(Path):
-    """`loss` is a round-trip probability. Both directions share it, or `loss_on` names the one that has it. In place of
-    it, `up_loss` and `down_loss` are probabilities of one direction each, and `gilbert_elliott` is that of each
-    direction which loses packets; the loss then follows from them. `burst_packets`: the mean length of a burst of
-    losses.
+    """`loss` is the probability that a packet or its answer is lost.
+
+    Both directions share it, or `loss_on` names the only one that has it. Instead, `up_loss` and `down_loss` give the
+    probability of one direction each, or `gilbert_elliott` a model for each direction that loses packets; then `loss`
+    is computed from them. `burst_packets`: the mean length of a burst of losses.
 
     With `retransmit_ms`, the link repeats a packet that it would lose until it arrives, in order, later by
-    `retransmit_ms` for each try that fails (ARQ, RFC 3366); after `retransmit_tries` tries, the first included, the
-    packet is lost. With `retransmit_reorder`, the packets behind it do not wait for it.
+    `retransmit_ms` for each failed try (ARQ, RFC 3366); after `retransmit_tries` tries, the first included, the packet
+    is lost. With `retransmit_reorder`, later packets do not wait for it.
     """
 
     loss: float = 0
@@ -68,10 +72,10 @@ class Loss(Path):
     retransmit_reorder: bool | None = None
 
     def loss_of(self, direction: str) -> float:
-        """Probability of loss in one direction; a packet and its answer both survive with 1 - loss.
+        """The probability of loss in one direction; a packet and its answer both survive with probability 1 - loss.
 
-        On a link that retransmits, it is that of each try. The shells compute it in the same way for `mm-net --profile`
-        (`one_way_loss` in Rust).
+        On a link that retransmits, this applies to each try. The shells compute it in the same way for `mm-net
+        --profile` (`one_way_loss` in Rust).
         """
         if self.up_loss is not None or self.down_loss is not None:
             return (self.up_loss if direction == UP else self.down_loss) or 0.0
@@ -80,7 +84,7 @@ class Loss(Path):
         return self.loss if self.loss_on == direction else 0.0
 
     def lasting_loss_of(self, direction: str) -> float:
-        """Probability that a packet is lost in one direction, after all retransmissions of the link."""
+        """The probability that a packet is lost in one direction even after all retransmissions of the link."""
         loss = self.loss_of(direction)
         if self.retransmit_ms is None:
             return loss
@@ -133,7 +137,8 @@ def _check(network: Loss) -> None:
 
 
 def _finish(network: Loss) -> Loss:
-    """`network` with the round trip's `loss`, where keys of its directions determine this."""
+    """`network` with `loss`, the round trip's probability, computed from the keys of its directions if these are
+    given."""
     if network.gilbert_elliott:
         mean = network.gilbert_elliott.loss
         return replace(network, loss=1 - (1 - mean) ** 2 if network.loss_on == BOTH else mean)

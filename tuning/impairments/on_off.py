@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from tuning.impairments.contract import UP, Impairment, Path, Settings, units_of
 
-# Shorter times on and off would only keep the emulator busy.
+# Shorter times would only keep the emulator busy.
 LEAST_ON_OFF_S = 1e-4
-# Each key, and how words and options of the shells end.
+# Each key, and how its words and its options of the shells end.
 KEYS = {"on_off": "", "up_on_off": "up", "down_on_off": "down"}
 UNITS = {"on_s": "on", "off_s": "off", "periodic": "periodic"}
 
 
 @dataclass(frozen=True)
 class OnOff:
-    """How long a direction is on and off in turn; what comes while it is off is lost. It begins on.
+    """How long a direction is on and off in turn, beginning on; packets that arrive while it is off are lost.
 
-    The times are drawn from exponential distributions with these means, or always the same if `periodic`.
+    The times are drawn from exponential distributions with these means, or are always the same if `periodic`.
     """
 
     on_s: float
@@ -25,30 +25,30 @@ class OnOff:
 
     @property
     def period_s(self) -> float:
-        """The mean time from one beginning of "on" to the next."""
+        """The mean time from one start of "on" to the next."""
         return self.on_s + self.off_s
 
     def check(self, where: str) -> None:
-        """Raises ValueError, which begins with `where`, when a time is too short."""
+        """Raise ValueError, which begins with `where`, when a time is too short."""
         if min(self.on_s, self.off_s) < LEAST_ON_OFF_S:
             raise ValueError(f"{where}: on_s and off_s must be at least {LEAST_ON_OFF_S:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnOffs(Path):
-    """`on_off` is for both directions, which are off at the same instants; `up_on_off` and `down_on_off` for one."""
+    """`on_off` applies to both directions, which are off at the same times; `up_on_off` and `down_on_off` to one."""
 
     on_off: OnOff | None = None
     up_on_off: OnOff | None = None
     down_on_off: OnOff | None = None
 
     def on_off_of(self, direction: str) -> OnOff | None:
-        """The times for which one direction is on and off; None if it is always on."""
+        """The on and off times of one direction; None if it is always on."""
         return self.on_off or (self.up_on_off if direction == UP else self.down_on_off)
 
 
 def on_off_words(times: Mapping[str, float] | None, where: str) -> Iterator[str]:
-    """The on and off `times` of a path in words, with `where` it is; nothing if there are none."""
+    """The on and off `times` of a path in words, with `where` appended; nothing if there are none."""
     if times:
         how = "always" if times.get("periodic") else "on average"
         yield f"off{where and f' {where}'} for {times['off_s']:g} s after {times['on_s']:g} s, {how}"

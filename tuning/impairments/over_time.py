@@ -1,4 +1,4 @@
-"""Delays and losses that change over time, after files of `tuning.conditions`."""
+"""Delays and losses that change over time, from files of `tuning.conditions`."""
 
 import pathlib
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from tuning.settings import DERIVED
 
 @dataclass(frozen=True, kw_only=True)
 class OverTime(Rate, Loss):
-    """The delay and loss of `up_conditions` and `down_conditions` come on top of `min_rtt_ms`, which is the least
-    round-trip time then, and of other losses."""
+    """Delays and losses from `up_conditions` and `down_conditions` are added to other losses and to `min_rtt_ms`, which
+    is then the smallest round-trip time."""
 
     up_conditions_sha256: str | None = field(default=None, metadata=DERIVED)
     down_conditions_sha256: str | None = field(default=None, metadata=DERIVED)
 
     def conditions_of(self, direction: str) -> Conditions | None:
-        """Delay and loss of one direction over time, where they change. Raises OSError, ValueError."""
+        """Delay and loss of one direction over time, if they change. Raises OSError, ValueError."""
         path = self.conditions_file_of(direction)
         return None if path is None else read_conditions(pathlib.Path(path))
 

@@ -17,19 +17,21 @@ UNITS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Queues(Rate):
-    """Links have drop-tail queues for `queue_ms` at their rate; `up_queue` and `down_queue` are other queues, for which
-    `queue_ms` is the limit where they have none of their own."""
+    """Links have drop-tail queues of `queue_ms` at their rate.
+
+    `up_queue` and `down_queue` replace them by other queues, limited by `queue_ms` unless they have their own limit.
+    """
 
     queue_ms: float | None = None
     up_queue: Queue | None = None
     down_queue: Queue | None = None
 
     def own_queue_of(self, direction: str) -> Queue | None:
-        """The queue that is given for one direction."""
+        """The queue configured for one direction (`up_queue` or `down_queue`)."""
         return self.up_queue if direction == UP else self.down_queue
 
     def queue_of(self, direction: str) -> Queue | None:
-        """The queue of one direction of the link, with its limit; None where there is none."""
+        """The queue of one direction of the link, with its limit; None if it has no queue."""
         queue = self.own_queue_of(direction)
         if queue is None:
             return None if self.queue_ms is None else Queue(DROP_TAIL, limit_ms=self.queue_ms)
@@ -37,12 +39,13 @@ class Queues(Rate):
         return queue if is_limited_here else replace(queue, limit_ms=self.queue_ms)
 
     def queue_bytes_of(self, direction: str) -> int | None:
-        """The most that may wait in one direction's queue, or None where no limit is in bytes or in time."""
+        """The most bytes that may wait in one direction's queue; None if no limit is in bytes or in time."""
         queue, rate_mbps = self.queue_of(direction), self.rate_of(direction)
         return None if queue is None or rate_mbps is None else queue.length_bytes(rate_mbps, self.min_rtt_ms)
 
     def queue_wait_ms(self, otherwise_ms: float) -> float:
-        """The longest that a packet may wait in a queue of either direction; `otherwise_ms` where nothing limits it."""
+        """The longest time that a packet may wait in a queue of either direction; `otherwise_ms` if nothing limits
+        it."""
         waits_ms = [0.0]
         for direction in (UP, DOWN):
             if (queue := self.queue_of(direction)) and (rate_mbps := self.rate_of(direction)):
@@ -75,7 +78,7 @@ def _check(network: Queues) -> None:
 
 
 def _finish(network: Queues) -> Queues:
-    # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
+    # A queue too short for one full packet would drop every full packet that does not find the link idle.
     for direction in (UP, DOWN):
         if (size := network.queue_bytes_of(direction)) is not None and size < PACKET_BYTES:
             queue = network.own_queue_of(direction)
@@ -93,7 +96,7 @@ def _words(settings: Settings) -> Iterator[str]:
 
 
 def _text(queue: Mapping[str, Any] | None) -> str:
-    """A queue's kind and what is given of it: `codel, target_ms 5, ecn`."""
+    """A queue's kind and its configured arguments: `codel, target_ms 5, ecn`."""
     if not queue:
         return ""
     given = {name: value for name, value in queue.items() if name != "kind" and value not in (None, False)}

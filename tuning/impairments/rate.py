@@ -1,4 +1,4 @@
-"""The rates of a network's directions: constant, or after a trace."""
+"""The rates of a network's directions: constant, or from a trace."""
 
 import gzip
 import hashlib
@@ -10,14 +10,17 @@ from tuning.conditions import DELAY, GZIP_MAGIC, LOSS, RATE, Conditions, is_cond
 from tuning.impairments.contract import DOWN, UP, Impairment, Path, Settings
 from tuning.settings import DERIVED
 
-# The bytes that one line of a Mahimahi trace lets through (Winstein et al.). The shells have it in Rust (shells/src).
+# The bytes that one line of a Mahimahi trace allows (Winstein et al.). The same constant is in shells/src.
 TRACE_LINE_BYTES = 1504
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rate(Path):
-    """A direction's rate in Mbit/s is constant, or follows a trace in Mahimahi's format, a file; without either, it has
-    no limit. The rate of a trace is its mean. A file of `tuning.conditions` that has rates may be a trace, too."""
+    """The rate of a direction (Mbit/s) is constant, or comes from a trace file in Mahimahi's format; without either it
+    has no limit.
+
+    A trace's rate is its mean. A conditions file with rates (`tuning.conditions`) can be a trace, too.
+    """
 
     up_mbps: float | None = None
     down_mbps: float | None = None
@@ -29,21 +32,24 @@ class Rate(Path):
     down_trace_sha256: str | None = field(default=None, metadata=DERIVED)
 
     def rate_of(self, direction: str) -> float | None:
-        """The rate of one direction in Mbit/s, by mean if it follows a trace; None where nothing limits it."""
+        """The rate of one direction in Mbit/s, for a trace its mean; None if nothing limits it."""
         return self.up_mbps if direction == UP else self.down_mbps
 
     def trace_of(self, direction: str) -> str | None:
-        """The file of the trace that one direction follows."""
+        """The trace file of one direction."""
         return self.up_trace if direction == UP else self.down_trace
 
     def conditions_file_of(self, direction: str) -> str | None:
-        """The file of one direction's delays and losses over time (`tuning.impairments.over_time`)."""
+        """The file with one direction's delays and losses over time (`tuning.impairments.over_time`)."""
         return self.up_conditions if direction == UP else self.down_conditions
 
 
 def read_trace(path: pathlib.Path) -> list[bytes]:
-    """The lines of a trace in Mahimahi's format, which may be compressed by gzip, or such lines for the rates of a
-    conditions file. Raises OSError, EOFError, ValueError."""
+    """The lines of a trace in Mahimahi's format, which may be compressed by gzip; a conditions file is converted to
+    such lines.
+
+    Raises OSError, EOFError, ValueError.
+    """
     if is_conditions(path):
         return [b"%d" % at_ms for at_ms in read_conditions(path).opportunities_ms()]
     return _trace_content(path).split()
@@ -58,7 +64,7 @@ def conditions_in(path: str, key: str) -> Conditions:
 
 
 def digest(path: str) -> str:
-    """The digest by which a file is known."""
+    """The digest that identifies a file."""
     return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
@@ -107,8 +113,11 @@ def _trace_content(path: pathlib.Path) -> bytes:
 
 
 def _extent(path: pathlib.Path) -> tuple[int, int]:
-    """How many lines a trace in Mahimahi's format has, and the last one's time in ms. It is not divided into lines:
-    those of half a million take longer than all other settings. Raises OSError, EOFError, ValueError, IndexError."""
+    """How many lines a trace in Mahimahi's format has, and the last line's time in ms.
+
+    The text is not split: splitting half a million lines would take longer than reading all other settings. Raises
+    OSError, EOFError, ValueError, IndexError.
+    """
     content = _trace_content(path)
     is_plain = content.endswith(b"\n") and b"\n\n" not in content and not content.startswith(b"\n")
     return content.count(b"\n") if is_plain else len(content.split()), int(content.rsplit(maxsplit=1)[-1])

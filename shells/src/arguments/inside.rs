@@ -1,4 +1,4 @@
-//! The command to run, and the namespace it runs in.
+//! The command to run inside a shell, and the addresses there.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Manual pages, made of what `--help` says.
+//! Manual pages, generated from the text of `--help`.
 
 use std::ffi::OsStr;
 use std::io::{Error, ErrorKind, stdout};
@@ -7,16 +7,16 @@ use std::process::exit;
 use clap::{Command, CommandFactory, Parser};
 use clap_mangen::Man;
 
-/// The one argument by which a program prints its manual page. `--help` does not list it: it is for who installs.
+/// The argument that makes a program print its manual page. `--help` does not list it, since only installers need it.
 const MAN_PAGE: &str = "--man-page";
 
-/// The arguments of this program; or its manual page is printed, and it ends.
+/// The arguments of this program. If the manual page was requested, this prints it and ends the program instead.
 pub fn parsed<Arguments: Parser + CommandFactory>() -> Arguments {
     print_man_page_if_asked(Arguments::command);
     Arguments::parse()
 }
 
-/// If it was asked for, print the manual page of this program, which takes what `command` says, and end.
+/// If the manual page was requested, print it and end the program; `command` describes the program's options.
 pub fn print_man_page_if_asked(command: impl FnOnce() -> Command) {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().as_deref() == Some(OsStr::new(MAN_PAGE)) && arguments.next().is_none() {

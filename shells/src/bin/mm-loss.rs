@@ -72,8 +72,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     .run(&arguments.inside)
 }
 
-/// The command line. `--round-trip P` is another way to write `round-trip P`; chosen packets in place of the rate are all
-/// that is lost.
+/// The command line in the form that clap parses. `--round-trip P` becomes `round-trip P`; a missing rate becomes 0 if
+/// packets are chosen.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "--round-trip") {

@@ -17,7 +17,7 @@ const ABOUT: &str = "Run a command in an emulated network: delay, link and loss 
 const LONG_ABOUT: &str = "Run a command in an emulated network: delay, link and loss in one hop\n\n\
     Does to packets what mm-delay, mm-link and mm-loss nested in this order do, in one process.";
 
-/// The options that are no impairment's.
+/// The options that belong to no impairment.
 #[derive(Args)]
 struct CommonOptions {
     #[command(flatten)]

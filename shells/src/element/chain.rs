@@ -1,4 +1,4 @@
-//! Several elements, one behind the other.
+//! Several elements, one after the other.
 
 use super::{Departure, Element, Outbox};
 use crate::packet::Packet;
@@ -22,8 +22,8 @@ impl Chain {
         Self { elements, outbox: Outbox::default() }
     }
 
-    /// The element that acts next, and when. If several act at the same instant, it is the one nearest to the
-    /// end, because a departure comes before an arrival at the same instant.
+    /// The element that acts next, and when. If several act at the same instant, this is the one nearest to the end,
+    /// because a departure comes before an arrival at the same instant.
     fn next(&self) -> Option<(usize, Nanos)> {
         let mut next: Option<(usize, Nanos)> = None;
         for (index, element) in self.elements.iter().enumerate() {
@@ -36,14 +36,14 @@ impl Chain {
         next
     }
 
-    /// The earliest instant at which a packet could leave the chain. The chain catches up later with what happens
-    /// inside it until then, so the process need not wake up for that.
+    /// The earliest instant at which a packet could leave the chain. Until then the process need not wake up: the chain
+    /// catches up later with the events inside it.
     fn earliest_departure(&self) -> Option<Nanos> {
         let elements = self.elements.iter().enumerate();
         elements.filter_map(|(index, element)| Some(self.exit_through(index + 1, element.next_due()?))).min()
     }
 
-    /// The earliest exit of a packet that arrives at the element of that index.
+    /// When a packet that arrives at the element with this index leaves the chain at the earliest.
     fn exit_through(&self, index: usize, arrival: Nanos) -> Nanos {
         self.elements[index..].iter().fold(arrival, |at, element| element.earliest_exit(at))
     }

@@ -8,7 +8,7 @@ use crate::packet::Packet;
 use crate::time::Nanos;
 use crate::units::{parse_milliseconds, parse_packet_number};
 
-/// Loses chosen packets, each once: those of certain numbers, and the first at or after certain times.
+/// Loses chosen packets, each once: packets by number, and the first packet at or after certain times.
 ///
 /// Packets are counted from 1, as they would be on a wire: each segment of a large packet by itself.
 pub struct ChosenLoss {
@@ -43,7 +43,7 @@ impl Element for ChosenLoss {
         }
         for packet in packet.into_segments() {
             self.count += 1;
-            // Both are asked, so that a packet that was chosen twice is no reason to lose another.
+            // Query both, so that a packet that was chosen twice does not cause another one to be lost.
             let has_number = self.numbers.reached(self.count);
             let has_time = self.times.reached(now);
             if has_number || has_time {
@@ -63,10 +63,10 @@ impl Element for ChosenLoss {
     }
 }
 
-/// Values that something that only grows will reach.
+/// Thresholds for a value that only grows.
 #[derive(Debug)]
 struct Upcoming {
-    /// The next last.
+    /// Sorted so that the next one is last.
     descending: Vec<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Upcoming {
         self.descending.is_empty()
     }
 
-    /// Whether `value` is the first that reaches one of them, or several.
+    /// Whether `value` is the first to reach one or more of them.
     fn reached(&mut self, value: u64) -> bool {
         let waiting = self.descending.len();
         while self.descending.last().is_some_and(|next| *next <= value) {
@@ -91,7 +91,7 @@ impl Upcoming {
     }
 }
 
-/// Which packets to lose in one direction: different numbers, or different times, in any order.
+/// Which packets to lose in one direction: distinct numbers, or distinct times, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Choice(Vec<u64>);
 
@@ -138,7 +138,7 @@ pub struct ChosenLossOptions {
 }
 
 impl ChosenLossOptions {
-    /// The loss of a direction that has one; `None` if no packet was chosen.
+    /// The losses in the selected directions; `None` if no packet was chosen.
     #[must_use]
     pub fn build(&self, uplink: bool, downlink: bool, start: Nanos) -> Option<Duplex> {
         let chosen = |has_loss: bool| {
@@ -206,7 +206,7 @@ mod tests {
     use crate::packet::Offload;
     use crate::time::NANOS_PER_MILLISECOND;
 
-    /// The numbers of the packets that are lost of those that come at these times, in ms.
+    /// The numbers of the packets that are lost among those that arrive at these times, in ms.
     fn lost(numbers: &str, times: &str, start_ms: u64, arrivals_ms: &[u64]) -> Vec<usize> {
         let choice = |text: &str, parse: fn(&str) -> Result<Choice>| match text {
             "" => Choice::default(),
@@ -254,7 +254,7 @@ mod tests {
         loss.push(Packet::with_offload(Offload::tcp(false, 20, 1000), &bytes), 5);
         let lengths: Vec<_> =
             std::iter::from_fn(|| loss.pop(5)).map(|departure| departure.packet.ip_length()).collect();
-        // The first was there at the time, the third has the number.
+        // The first packet is lost because of its time, the third because of its number.
         assert_eq!(lengths, [1040]);
     }
 

@@ -1,4 +1,4 @@
-//! A link of constant rate, serialised byte by byte, behind a queue.
+//! A link of constant rate, serialised byte by byte, with a queue.
 
 use super::{Departure, Element, ObservedQueue, Outbox};
 use crate::packet::Packet;

@@ -50,8 +50,8 @@ pub enum Order {
     Any,
 }
 
-/// Delays each packet by a span of its own: the delay, plus or minus at most the jitter, each span as likely as any
-/// other, and never less than 0.
+/// Delays each packet by its own span: the delay plus or minus at most the jitter, uniformly distributed, and never
+/// less than 0.
 #[derive(Debug)]
 pub struct JitteredDelay {
     delay: Nanos,
@@ -67,7 +67,7 @@ impl JitteredDelay {
         Self { delay, jitter, order, random, outbox: Outbox::default() }
     }
 
-    /// When a packet that arrives now is to leave.
+    /// When a packet that arrives now leaves.
     fn departure(&mut self, now: Nanos) -> Nanos {
         let shortest = self.delay.saturating_sub(self.jitter);
         let spread = self.delay + self.jitter - shortest;
@@ -122,7 +122,7 @@ pub struct DelayOptions {
 }
 
 impl DelayOptions {
-    /// Build both directions; `delay` is the delay of those without an option.
+    /// Build both directions; `delay` applies to the directions without their own option.
     #[must_use]
     pub fn build(&self, delay: Nanos, seed: Seed) -> Duplex {
         let element = |span, purpose| -> Box<dyn Element> {
@@ -181,11 +181,11 @@ mod tests {
 
     const PACKETS: usize = 20_000;
 
-    /// Delays of packets that arrive so far apart, in order of departure: (number, delay).
+    /// The delays of packets that arrive this far apart, in order of departure: (number, delay).
     fn delays(jitter: Nanos, order: Order, apart: Nanos) -> Vec<(usize, Nanos)> {
         let mut element = JitteredDelay::new(1_000_000, jitter, order, Random::from_seed(1));
         for number in 0..PACKETS {
-            // Each packet has its own length, which is its number.
+            // The length of each packet is its number.
             element.push(Packet::new(&vec![0; number]), number as Nanos * apart);
         }
         std::iter::from_fn(|| element.pop(Nanos::MAX / 2))
@@ -197,7 +197,7 @@ mod tests {
     fn jitter_is_spread_evenly_about_the_delay() {
         let delays: Vec<_> = delays(400_000, Order::Any, 10_000_000).iter().map(|(_, it)| *it).collect();
         assert!(delays.iter().all(|delay| (600_000..=1_400_000).contains(delay)));
-        // Each of the even distribution's ten tenths holds a tenth of the packets, within 5 deviations.
+        // Each tenth of the uniform distribution contains a tenth of the packets, within 5 standard deviations.
         let deviation = (PACKETS as f64 * 0.1 * 0.9).sqrt();
         for tenth in 0..10 {
             let (from, to) = (600_000 + tenth * 80_000, 680_000 + tenth * 80_000);

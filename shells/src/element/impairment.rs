@@ -1,4 +1,4 @@
-//! The impairments of `mm-net`: what each adds to the command line, and to the network.
+//! The impairments of `mm-net`: the options and the elements of each.
 
 use clap::{ArgMatches, Args, Command};
 
@@ -13,11 +13,11 @@ pub struct NetworkContext<'a> {
     /// When the network begins.
     pub start: Nanos,
     pub seed: Seed,
-    /// The round-trip time of a packet that never waits, as soon as an impairment has set it.
+    /// The round-trip time of a packet that never waits, once an impairment has set it.
     pub rtt: Option<Nanos>,
     /// Where logs are created.
     pub outputs: &'a mut Outputs,
-    /// The observers of losses, once the link has made its logs: those of the uplink, those of the downlink.
+    /// The observers of losses, for the uplink and the downlink; set once the link has made its logs.
     pub losses: [LossObservers; 2],
 }
 

@@ -177,7 +177,7 @@ impl Direction<'_> {
     }
 }
 
-/// Let `observer` see what happens at the link of a direction, and what is lost beside it.
+/// Let `observer` see the events at the link of a direction, and losses outside it.
 fn observe<O: LinkObserver + LossObserver + Clone + 'static>(
     observer: O,
     at_link: &mut Vec<Box<dyn LinkObserver>>,

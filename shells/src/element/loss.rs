@@ -17,13 +17,13 @@ use crate::units::{one_way_loss, parse_milliseconds, parse_probability};
 pub enum LossModel {
     /// Each packet is lost with the same probability, whatever happened to the others.
     Independent { probability: f64 },
-    /// Packets are lost in bursts (Gilbert 1960, Elliott 1963): the network is good or bad, its state may change with
-    /// each packet, and the probability of loss depends on the state.
+    /// Packets are lost in bursts (Gilbert 1960, Elliott 1963). The network is in a good or a bad state, which may
+    /// change with each packet; the probability of loss depends on the state.
     GilbertElliott { good_to_bad: f64, bad_to_good: f64, loss_in_bad: f64, loss_in_good: f64 },
 }
 
 impl LossModel {
-    /// Bursts that lose all their packets. They have this mean length, and lose this share of all packets.
+    /// Bursts in which all packets are lost, with this mean length; they lose this share of all packets.
     ///
     /// `None` when no such bursts exist: they must be at least one packet long, and long enough that a network that is
     /// mostly bad can still become good between them.
@@ -48,7 +48,7 @@ impl LossModel {
 /// Loses packets by a model.
 pub struct Loss {
     model: LossModel,
-    /// The state of a network that is good or bad; it starts good.
+    /// The state of the network: bad or good; it starts good.
     bad: bool,
     random: Random,
     observers: LossObservers,
@@ -155,7 +155,7 @@ impl LossOptions {
         })
     }
 
-    /// One direction; `purposes` are those of its random choices: of loss, and of repeats.
+    /// One direction; `purposes` name its random generators: for losses, and for repeats.
     fn element(
         &self,
         probability: f64,
@@ -244,7 +244,7 @@ impl Impairment for NetLoss {
 mod tests {
     use super::*;
 
-    /// Which packets of this number are lost.
+    /// For each of this many packets, whether it is lost.
     fn lost(model: LossModel, packets: usize) -> Vec<bool> {
         let mut loss = Loss::new(model, Random::from_seed(1), LossObservers::default());
         let mut lost = vec![true; packets];

@@ -1,4 +1,4 @@
-//! Who is shown the packets that a network loses.
+//! Observers of the packets that a network loses.
 
 use std::rc::Rc;
 

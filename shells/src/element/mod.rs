@@ -1,11 +1,11 @@
 //! A shell's effects on packets: one element per file, all behind one small trait.
 //!
-//! An element never reads a clock and never sleeps: its caller gives it the time. It does not depend on calls that
-//! come in time, either. Each packet that leaves it carries the exact instant of its departure, so the next element,
-//! or a test, sees exact times even when the machine was late.
+//! An element never reads a clock and never sleeps: its caller passes the time. It does not depend on timely calls,
+//! either. Each packet that leaves it carries the exact instant of its departure, so the next element, or a test, sees
+//! exact times even when the machine was late.
 //!
 //! The file of an element also defines its options on the command line and what they build. An element that implements
-//! [`Impairment`] and stands in [`IMPAIRMENTS`] is part of `mm-net`.
+//! [`Impairment`] and is listed in [`IMPAIRMENTS`] is part of `mm-net`.
 
 mod chain;
 mod chosen_loss;
@@ -46,8 +46,8 @@ pub use varying_conditions::{NetConditions, VaryingConditions};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
-/// The impairments of `mm-net`, in the order in which their shells would be nested: outermost first. To add one: a file
-/// that implements [`Impairment`], and a line here.
+/// The impairments of `mm-net`, in the order in which their shells would be nested: outermost first. To add one, add a
+/// file that implements [`Impairment`], and a line here.
 pub const IMPAIRMENTS: &[Registration] = &[
     Registration::of::<NetServerDelay>(),
     Registration::of::<NetDelay>(),

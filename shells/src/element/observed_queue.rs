@@ -19,7 +19,7 @@ pub trait LinkObserver {
     fn departed(&mut self, packet: &Packet, arrived: Nanos, at: Nanos);
 }
 
-/// Passes packets through a queue, and shows the observers what happens.
+/// Passes packets through a queue, and reports the events to the observers.
 pub struct ObservedQueue {
     queue: Box<dyn Queue>,
     observers: Vec<Box<dyn LinkObserver>>,

@@ -1,10 +1,10 @@
-//! A link that does nothing to packets but show them to observers.
+//! A link that only shows packets to observers.
 
 use super::{Departure, Element, LinkObserver, Outbox};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
-/// Passes every packet on at once, and shows it to the observers.
+/// Passes every packet on unchanged and at once, and shows it to the observers.
 pub struct ObservedWire {
     observers: Vec<Box<dyn LinkObserver>>,
     outbox: Outbox,

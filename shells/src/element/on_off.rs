@@ -41,7 +41,7 @@ impl OnOff {
         Self { on, off, schedule, is_on: false, next_switch: start, observers, outbox }
     }
 
-    /// This link, which shows its losses to these observers.
+    /// This link, with these observers of its losses.
     #[must_use]
     pub fn observed_by(self, observers: LossObservers) -> Self {
         Self { observers, ..self }
@@ -129,7 +129,7 @@ fn always_on(start: Nanos) -> Box<dyn Element> {
     Box::new(OnOff::new(1, 0, Schedule::Periodic, start))
 }
 
-/// How long the link of `mm-net` is on and off, on average or always.
+/// How long the link of `mm-net` is on and off: means or fixed times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spans {
     on: Nanos,
@@ -189,7 +189,7 @@ pub struct NetOnOff {
 
 impl Impairment for NetOnOff {
     fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
-        // A clone draws the same times.
+        // A clone draws the same times, so both directions are off together.
         let of_both = self.on_off.map(|_| context.seed.generator("onoff"));
         let element = |random: Option<Spans>, same: Option<Spans>, purpose, observers: &LossObservers| {
             let (spans, schedule) = match (random, same) {
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::time::NANOS_PER_SECOND;
 
-    /// At which of the first instants a packet passes.
+    /// The instants, among this many, at which a packet passes.
     fn passes(mut link: OnOff, instants: u64) -> Vec<u64> {
         for now in 0..instants {
             link.push(Packet::new(&[0; 20]), now);
@@ -269,7 +269,7 @@ mod tests {
         assert!((650_000..683_000).contains(&passed), "{passed}");
     }
 
-    /// Both directions of `mm-net` with these options: at which of the first instants, in ms, a packet passes.
+    /// For each direction of `mm-net` with these options: the instants (ms) at which a packet passes.
     fn passes_of_net(options: &str) -> Option<[Vec<u64>; 2]> {
         let command = NetOnOff::augment_args(clap::Command::new("mm-net"));
         let words = ["mm-net"].into_iter().chain(options.split_whitespace());

@@ -11,7 +11,7 @@ use crate::time::Nanos;
 pub struct Outbox(VecDeque<Departure>);
 
 impl Outbox {
-    /// Add a packet that leaves at `at`, behind every packet that leaves then or earlier.
+    /// Add a packet that leaves at `at`, after every packet that leaves then or earlier.
     pub fn push(&mut self, packet: Packet, at: Nanos) {
         let place = match self.last() {
             Some(last) if last > at => self.0.partition_point(|other| other.at <= at),

@@ -1,42 +1,42 @@
-//! A link that repairs its losses itself.
+//! A link that repairs its own losses.
 
 use super::{Departure, Element, LossObservers, Order, Outbox};
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::time::Nanos;
 
-/// How a link repeats what it loses.
+/// How a link repeats lost packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Persistence {
     /// The time that a failed try costs.
     pub repeat: Nanos,
-    /// The most tries of a packet, the first included, after which it is lost. `None`: no limit.
+    /// The most tries of a packet, the first included; then it is lost. `None`: no limit.
     pub tries: Option<u64>,
     /// Whether later packets wait until an earlier one has arrived or is lost.
     pub order: Order,
 }
 
-/// Repeats each packet that is lost until it arrives (ARQ: RFC 3366) or its tries are used up. So a packet is late in
-/// place of lost, except one whose tries all fail.
+/// Repeats each lost packet until it arrives (ARQ: RFC 3366) or its tries are used up. So packets are late instead of
+/// lost, unless all their tries fail.
 ///
-/// Each try fails with the same probability, whatever happened to the others, and costs the same time. The repeats of
-/// several packets overlap (selective repeat). They take nothing of a link's rate.
+/// Each try fails with the same probability, independently of the others, and costs the same time. The repeats of
+/// several packets overlap (selective repeat). They do not use up any of a link's rate.
 pub struct Retransmission {
     probability: f64,
     persistence: Persistence,
     first_tries: Random,
     repeats: Random,
-    /// When the last of all packets so far has arrived or was given up.
+    /// When the last of the packets so far arrived or was given up.
     settled: Nanos,
     observers: LossObservers,
     outbox: Outbox,
 }
 
 impl Retransmission {
-    /// With the generator of a [`super::Loss`] as `first_tries`, the packets that it would lose are the ones repeated.
+    /// If `first_tries` is the generator of a [`super::Loss`], exactly the packets that it would lose are repeated.
     ///
     /// # Panics
-    /// At probability 1, with which nothing ever arrives.
+    /// At probability 1, because nothing would ever arrive.
     #[must_use]
     pub fn new(
         probability: f64,
@@ -102,7 +102,7 @@ mod tests {
 
     const REPEAT: Nanos = 1000;
 
-    /// When packets leave that arrive at these times.
+    /// When packets that arrive at these times leave.
     fn departures(probability: f64, arrivals: impl Iterator<Item = Nanos>) -> Vec<Nanos> {
         departures_after(probability, None, Order::OfArrival, arrivals)
     }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_follows_a_packet_that_is_given_up_waits_until_then() {
-        // With two tries of 1000 ns each, a packet is given up 2000 ns after it came.
+        // With two tries of 1000 ns each, a packet is given up 2000 ns after its arrival.
         let arrivals: Vec<_> = (0..10_000).map(|number| number * 10_000).collect();
         let both = arrivals.iter().flat_map(|at| [*at, at + 1]);
         let departures = departures_after(0.3, Some(2), Order::OfArrival, both);

@@ -1,4 +1,4 @@
-//! Further delay of packets to and from single servers, which are not all equally far beyond the network.
+//! Additional delay of packets to and from single servers, which are at different distances beyond the network.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,9 +12,9 @@ use crate::packet::{End, Packet};
 use crate::time::Nanos;
 use crate::units::parse_milliseconds;
 
-/// Delays each packet by the span of the server at one of its ends; a packet of no such server leaves at once.
+/// Delays each packet by the span of the server at one of its ends; packets of other servers leave at once.
 ///
-/// The packets of one server keep their order; those of different servers overtake each other.
+/// The packets of one server keep their order; those of different servers may overtake each other.
 #[derive(Debug)]
 pub struct ServerDelay {
     delays: Arc<HashMap<IpAddr, Nanos>>,
@@ -23,7 +23,7 @@ pub struct ServerDelay {
 }
 
 impl ServerDelay {
-    /// `server`: at which end of a packet the server is.
+    /// `server` is the end of a packet, source or destination, at which the server is.
     #[must_use]
     pub fn new(delays: Arc<HashMap<IpAddr, Nanos>>, server: End) -> Self {
         Self { delays, server, outbox: Outbox::default() }

@@ -1,4 +1,4 @@
-//! A link whose delivery opportunities come from a trace, with Mahimahi's meaning.
+//! A link whose delivery opportunities come from a trace, with the same meaning as in Mahimahi.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::time::Nanos;
 use crate::trace::{OPPORTUNITY_BYTES, Rounds, Trace};
 
 /// Sends [`OPPORTUNITY_BYTES`] at each opportunity of a trace. A packet leaves the link when its last byte has been
-/// sent. The rest of an opportunity is lost when the queue runs empty.
+/// sent. When the queue becomes empty, the rest of an opportunity is lost.
 ///
-/// A packet counts with its IP length and [`TUN_HEADER_BYTES`]. It leaves the queue when its first byte is sent, so
-/// the queue's limit does not count a packet that is partly sent.
+/// A packet counts with its IP length and [`TUN_HEADER_BYTES`]. It leaves the queue when its first byte is sent, so the
+/// queue's limit does not count a packet that is partly sent.
 pub struct TraceRate {
     trace: Arc<Trace>,
     rounds: Rounds,
     /// When the trace began.
     start: Nanos,
-    /// The first opportunity that is not used yet.
+    /// The first unused opportunity.
     next: u64,
     queue: ObservedQueue,
     /// A packet that is partly sent, and its bytes still to send.

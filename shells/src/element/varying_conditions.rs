@@ -35,7 +35,7 @@ impl Element for VaryingConditions {
                 self.observers.lost(&packet, now);
                 continue;
             }
-            // A delay that shrinks would let this packet overtake those before it.
+            // If the delay shrinks, this packet waits so that it does not overtake those before it.
             let at = (now + condition.delay).max(self.outbox.last().unwrap_or(0));
             self.outbox.push(packet, at);
         }
@@ -99,7 +99,7 @@ mod tests {
         let mut element =
             VaryingConditions::new(conditions, 0, Random::from_seed(1), LossObservers::default());
         for number in 0..PACKETS {
-            // Each packet has its own length, which is its number.
+            // The length of each packet is its number.
             element.push(Packet::new(&vec![0; number]), number as Nanos * MILLISECOND);
         }
         std::iter::from_fn(|| element.pop(Nanos::MAX / 2))
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(left.len(), PACKETS);
         assert!(left.is_sorted());
         let delay = |number: usize| (left[number].1 - number as Nanos * MILLISECOND) / MILLISECOND;
-        // After the fall from 50 to 20 ms at 2 s, packets wait for the one that arrived at 1.999 s: until 2.049 s.
+        // When the delay falls from 50 to 20 ms at 2 s, packets wait until 2.049 s for the one that arrived at 1.999 s.
         let delays = [0, 999, 1000, 1999, 2000, 2029, 2030, 3999].map(delay);
         assert_eq!(delays, [20, 20, 50, 50, 49, 20, 20, 20]);
     }

@@ -1,12 +1,12 @@
-//! Blocks of addresses, and which of them a shell takes.
+//! Blocks of addresses, and the choice of a shell's block.
 //!
-//! A shell takes one block for itself and for everything nested inside it, so that one route inward is
-//! enough and no address is ever translated between shells. The second address of a block is the outer
-//! end, the third the inner end. A nested shell takes half of what its parent's block has left: the upper
-//! half, or, while that is in use, the upper half of the rest, and so on.
+//! A shell takes one block for itself and for everything nested inside it, so that one route inward is enough and no
+//! address is ever translated between shells. The second address of a block is the outer end, the third the inner end.
+//! A nested shell takes half of the remaining part of its parent's block: the upper half, or, while that is in use, the
+//! upper half of the rest, and so on.
 //!
-//! Blocks are of IPv4 addresses. To each belongs a block of IPv6 addresses, which end in the IPv4 ones: what is
-//! disjoint or nested in the one family is so in the other.
+//! Blocks consist of IPv4 addresses. Each has a corresponding block of IPv6 addresses that end in these IPv4 addresses,
+//! so blocks are disjoint or nested in both families alike.
 
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 /// The default pool of blocks for outermost shells: the range of RFC 6598, which Mahimahi uses too.
 pub const DEFAULT_POOL: AddressBlock = AddressBlock { base: u32::from_be_bytes([100, 64, 0, 0]), prefix: 10 };
 
-/// The first bits of IPv6 addresses: of the range for local use, its 40 bits drawn at random once (RFC 4193).
+/// The first bits of IPv6 addresses: in the range for local use, with 40 bits that were drawn at random once (RFC
+/// 4193).
 const IPV6_START: u128 = 0xfd4d_eadf_5ee2 << 80;
 
 /// The longest prefix that still holds the two ends of a shell besides the first and last address.
@@ -26,7 +27,7 @@ const SMALLEST: u8 = 30;
 /// The prefix of an outermost shell's block is longer than the pool's by this many bits: 256 shells fit side by side.
 const SIBLING_BITS: u8 = 8;
 
-/// The first of the addresses, of either family, that share their first `length` bits.
+/// A range of addresses, of either family: all that share their first `length` bits with one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     pub address: IpAddr,
@@ -34,19 +35,19 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The address and no other.
+    /// Only this address.
     #[must_use]
     pub fn only(address: IpAddr) -> Self {
         Self { address, length: if address.is_ipv4() { 32 } else { 128 } }
     }
 
-    /// The address in the order of the network.
+    /// The address in network byte order.
     #[must_use]
     pub fn octets(self) -> Vec<u8> {
         octets(self.address)
     }
 
-    /// Ones where all the addresses are alike.
+    /// The mask: ones for the bits that all the addresses share.
     #[must_use]
     pub fn mask(self) -> Vec<u8> {
         let bit = |index: usize| if index < usize::from(self.length) { 0x80 >> (index % 8) } else { 0 };
@@ -54,7 +55,7 @@ impl Prefix {
     }
 }
 
-/// An address in the order of the network.
+/// An address in network byte order.
 #[must_use]
 pub fn octets(address: IpAddr) -> Vec<u8> {
     match address {
@@ -69,7 +70,7 @@ impl Display for Prefix {
     }
 }
 
-/// Two families of addresses.
+/// The two families of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     V4,
@@ -101,7 +102,7 @@ impl AddressBlock {
         self.prefix
     }
 
-    /// The block's addresses of that family.
+    /// The block's addresses in this family.
     #[must_use]
     pub fn addresses(self, family: Family) -> Prefix {
         let length = match family {
@@ -117,7 +118,7 @@ impl AddressBlock {
         in_family(self.base + 1, family)
     }
 
-    /// The address of the inner end, which the command inside has.
+    /// The address of the inner end, where the command runs.
     #[must_use]
     pub fn inner_end(self, family: Family) -> IpAddr {
         in_family(self.base + 2, family)
@@ -143,7 +144,7 @@ impl AddressBlock {
     }
 }
 
-/// The address of that family for an IPv4 address.
+/// The address in this family for an IPv4 address.
 fn in_family(bits: u32, family: Family) -> IpAddr {
     match family {
         Family::V4 => Ipv4Addr::from_bits(bits).into(),

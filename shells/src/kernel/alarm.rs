@@ -2,45 +2,44 @@
 
 use crate::time::Nanos;
 
-/// The most that one sleep counts as late. Beyond that the machine is busy, and waking earlier would not help.
+/// The most lateness that counts for one sleep. A machine that is later is busy, and earlier wake-ups would not help.
 const MOST: Nanos = 500_000;
 
-/// For a shorter span than this the process stays awake: a sleep would hardly be shorter.
+/// For shorter spans than this the process stays awake: a sleep would take longer.
 const TOO_SHORT: Nanos = 8_000;
 
-/// With each sleep that is less late than the worst one, this share of the worst is forgotten.
+/// After each sleep that is less late than the worst one, the worst decreases by this fraction of itself.
 const FORGETTING: Nanos = 128;
 
-/// A sleep leaves a sixteenth of its time for another, shorter one at most: many short sleeps in a row must not cost
-/// twice as many wake-ups.
+/// At most a sixteenth of a sleep's span is left for a second, shorter sleep: many short sleeps in a row must not
+/// double the number of wake-ups.
 const MOST_OF_A_SLEEP: Nanos = 16;
 
-/// A process that waits for something stays awake for this share of the time at most: many short waits in a row must
-/// not keep a processor busy.
+/// At most this fraction of a wait is spent awake: many short waits in a row must not keep a processor busy.
 const MOST_OF_A_WAIT: Nanos = 128;
 
-/// How late sleeps are at worst and usually, until one has been measured.
+/// The worst and the usual lateness of sleeps, until one has been measured.
 const FIRST_GUESS: Lateness = Lateness { worst: 200_000, usual: 50_000 };
 
-/// Spans are grouped by their length, in powers of two nanoseconds; the longest are 2 s and more.
+/// Sleeps are grouped by their length: each group is a power of two nanoseconds; the longest are 2 s and more.
 const LENGTHS: usize = 32;
 
-/// Learns how late sleeps end, and shortens the next ones by that.
+/// Learns how late sleeps end, and shortens the next ones accordingly.
 ///
-/// A processor that was to sleep for long sleeps deeply and is slow to wake; one that sleeps shortly wakes sooner. So a
-/// long sleep is set to end before the deadline by more than the worst lateness so far. A shorter one follows, which
-/// ends before it by the usual lateness, and the process stays awake for the rest. Where processors are busy, sleeps
-/// end nearly on time, and it hardly stays awake at all.
+/// A processor sleeps more deeply in a long sleep, and is slower to wake. So a long sleep is set to end before the
+/// deadline by more than the worst lateness so far. A shorter sleep follows, which ends before the deadline by the
+/// usual lateness. The process stays awake for the rest. On busy processors, sleeps end nearly on time, and the process
+/// hardly stays awake at all.
 #[derive(Debug)]
 pub struct Alarm {
-    /// The lateness of sleeps, by how long before the deadline they were decided on.
+    /// The lateness of sleeps, grouped by the time from the decision to the deadline.
     lateness: [Lateness; LENGTHS],
     wait: Wait,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Lateness {
-    /// The worst, as far as it is not forgotten.
+    /// The worst lateness, decreasing over time.
     worst: Nanos,
     /// The lateness that about one sleep in nine exceeds.
     usual: Nanos,
@@ -50,7 +49,8 @@ impl Lateness {
     fn learn(&mut self, lateness: Nanos) {
         self.worst = lateness.max(self.worst - self.worst / FORGETTING);
         if lateness > self.usual {
-            // Eight times as much as it falls with each of the others; one sleep that is far too late does not matter.
+            // The usual lateness rises eight times as fast as it falls, so about one sleep in nine is later. A single
+            // extreme sleep does not matter.
             self.usual += self.usual / 8 + 1000;
         } else {
             self.forget();
@@ -62,14 +62,14 @@ impl Lateness {
     }
 }
 
-/// The deadline that the process waits for, and the state of this wait.
+/// The deadline for which the process waits, and the state of this wait.
 #[derive(Debug, Default)]
 struct Wait {
     due: Nanos,
     since: Nanos,
-    /// Whether the process stays awake for the rest of it.
+    /// Whether the process stays awake until the deadline.
     is_awake: bool,
-    /// The length and the end of the sleep that was decided on last.
+    /// The group and the planned end of the latest sleep.
     length: usize,
     wake: Nanos,
 }
@@ -81,8 +81,8 @@ impl Default for Alarm {
 }
 
 impl Alarm {
-    /// When to wake, decided at `now`, for something that is due at `due`; `now` when that is so soon that the process
-    /// must stay awake.
+    /// When to wake for an event due at `due`, decided at `now`. The result is `now` when the event is so close that
+    /// the process must stay awake.
     pub fn wake_at(&mut self, now: Nanos, due: Nanos) -> Nanos {
         let span = due.saturating_sub(now);
         if due != self.wait.due {
@@ -93,12 +93,12 @@ impl Alarm {
         }
         let length = length_of(span);
         let lateness = &mut self.lateness[length];
-        // Some day a sleep is worse than the worst one so far.
+        // Leave room for sleeps that are later than the worst one so far.
         let for_another_sleep = (lateness.worst * 3 / 2).min(span / MOST_OF_A_SLEEP);
         let awake = lateness.usual.min((due - self.wait.since) / MOST_OF_A_WAIT);
         let earlier = for_another_sleep.max(awake);
         if span < earlier + TOO_SHORT {
-            // A process that always stays awake would never learn that sleeps now end earlier.
+            // A process that always stays awake would never learn that sleeps have become less late.
             lateness.forget();
             self.wait.is_awake = true;
             return now;
@@ -107,7 +107,7 @@ impl Alarm {
         self.wait.wake
     }
 
-    /// Learn that the sleep that was decided on last ended at `woke`.
+    /// Learn that the latest sleep ended at `woke`.
     pub fn learn(&mut self, woke: Nanos) {
         let lateness = woke.saturating_sub(self.wait.wake).min(MOST);
         self.lateness[self.wait.length].learn(lateness);
@@ -126,12 +126,12 @@ mod tests {
 
     const LONG: Nanos = 20 * NANOS_PER_MILLISECOND;
 
-    /// A machine with a clock of its own, on which a process waits for deadlines.
+    /// A machine with its own clock, on which a process waits for deadlines.
     struct Machine {
         now: Nanos,
         alarm: Alarm,
         random: Random,
-        /// How late a sleep of such a length ends, on average.
+        /// How late a sleep of a given length ends, on average.
         lateness: fn(Nanos) -> Nanos,
         sleeps: usize,
         awake: Nanos,
@@ -143,13 +143,13 @@ mod tests {
             Self { now: NANOS_PER_SECOND, alarm, random, lateness, sleeps: 0, awake: 0 }
         }
 
-        /// Wait for something that is due in `span`; returns how late that was noticed.
+        /// Wait for an event that is due in `span`; return how late it was noticed.
         fn wait(&mut self, span: Nanos) -> Nanos {
             let due = self.now + span;
             while self.now < due {
                 let wake = self.alarm.wake_at(self.now, due);
                 if wake == self.now {
-                    // How long one look for packets takes.
+                    // The time of one check for packets.
                     self.now += 1_000;
                     self.awake += 1_000;
                     continue;
@@ -164,7 +164,7 @@ mod tests {
             self.now - due
         }
 
-        /// Wait for many of them; returns how late each was, sorted.
+        /// Wait for many such events; return how late each was noticed, sorted.
         fn lateness_of(&mut self, count: usize, span: Nanos) -> Vec<Nanos> {
             (self.sleeps, self.awake) = (0, 0);
             let mut lateness: Vec<_> = (0..count).map(|_| self.wait(span)).collect();
@@ -185,12 +185,12 @@ mod tests {
 
     #[test]
     fn an_idle_machine_is_on_time_from_the_first_deadlines_on_with_few_sleeps() {
-        // It may wait awake for 39 µs of 5 ms, which may be less than a sleep is late.
+        // The process may spend 39 µs of 5 ms awake, which can be less than a sleep's lateness.
         for (span, median) in [(LONG, 1_000), (LONG / 4, 25_000), (19 * LONG, 1_000)] {
             let mut machine = Machine::new(idle);
             let lateness = machine.lateness_of(200, span);
             assert!(lateness[100] <= median && lateness[180] <= median + 10_000, "{lateness:?}");
-            // Until the worst is known.
+            // Until the worst lateness is known.
             assert!(lateness[196] <= 50_000, "{lateness:?}");
             assert!(machine.sleeps <= 3 * 200, "{} sleeps", machine.sleeps);
             assert!(machine.awake <= 200 * span / MOST_OF_A_WAIT, "{} ns awake", machine.awake);
@@ -235,7 +235,7 @@ mod tests {
     fn a_wait_goes_on_when_packets_interrupt_the_sleep() {
         let mut alarm = Alarm::default();
         alarm.wake_at(0, LONG);
-        // This long after the start, 55 µs may be spent waiting awake.
+        // At this time after the start, 55 µs may be spent awake.
         let wake = alarm.wake_at(LONG - 55_000, LONG);
         assert_eq!(wake, LONG - 55_000);
         assert!(Alarm::default().wake_at(LONG - 55_000, LONG) > wake);

@@ -1,4 +1,4 @@
-//! The event loop: packets from each of two TUN devices to the other, through one element per direction.
+//! The event loop: it passes packets from each of two TUN devices to the other, through one element per direction.
 
 use std::os::fd::AsFd;
 
@@ -20,26 +20,26 @@ use crate::error::{Attempt, Result};
 use crate::log::Outputs;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, now};
 
-/// Packets that are later than this are counted: the emulated network was slower than its options say.
+/// Later packets are counted: the emulated network was slower than its options say.
 const LATE: Nanos = NANOS_PER_MILLISECOND;
 
 /// A command that still runs this long after SIGTERM or SIGHUP is killed.
 const GRACE: Nanos = 5 * NANOS_PER_SECOND;
 
-/// How the emulation went.
+/// The outcome of the emulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
-    /// The command's exit status; 128 + n when signal n ended it, and 0 when the end of the network did, as in Mahimahi.
+    /// The command's exit status; 128 + n if signal n ended it, and 0 if the network ended, as in Mahimahi.
     pub status: i32,
     /// How often a packet left more than 1 ms after it was due; packets that leave together count once.
     pub late_wakeups: u64,
     pub worst_lateness: Nanos,
-    /// Packets that the emulator itself lost: they came faster than it read them, or the kernel did not take them.
+    /// Packets that the emulator itself lost: it did not read them fast enough, or the kernel refused them.
     pub emulator_losses: u64,
     pub timekeeping: Timekeeping,
 }
 
-/// The descriptors that have something to read.
+/// Whether each descriptor can be read.
 struct Ready {
     inner: bool,
     outer: bool,
@@ -64,7 +64,7 @@ pub struct Forwarder {
 impl Forwarder {
     /// Block the signals that end or interrupt a shell, and receive them as events.
     ///
-    /// To be called before the command starts, so that none is missed.
+    /// Call this before the command starts, so that no signal is missed.
     pub fn new(pair: TunPair, network: Duplex, outputs: Outputs) -> Result<Self> {
         let mut watched = vec![Signal::SIGCHLD];
         watched.extend(signals::not_ignored(&FORWARDED));
@@ -117,7 +117,7 @@ impl Forwarder {
         }
     }
 
-    /// Sleep until a packet or a signal arrives, or a packet is due. Returns what there is to read.
+    /// Sleep until a packet or a signal arrives, or a packet is due. Returns which descriptors can be read.
     fn wait(&mut self) -> Result<Ready> {
         let time = now();
         let packet_due = earliest([self.uplink.next_due(), self.downlink.next_due()]);
@@ -171,7 +171,7 @@ impl Forwarder {
                     }
                 }
                 Signal::SIGTERM | Signal::SIGHUP => self.end_command(supervisor, received.signal),
-                // Ctrl-C and Ctrl-\ at the terminal have reached the command already.
+                // Ctrl-C and Ctrl-\ at the terminal reach the command directly.
                 signal if received.from_process => supervisor.forward(signal),
                 _ => {}
             }
@@ -190,7 +190,7 @@ impl Forwarder {
         }
     }
 
-    /// Send the command a `signal` to end; kill it if it still runs after `GRACE`.
+    /// Send the command a `signal` that asks it to end; kill it if it still runs after `GRACE`.
     fn end_command(&mut self, supervisor: &Supervisor, signal: Signal) {
         supervisor.forward(signal);
         self.kill_at.get_or_insert(now() + GRACE);

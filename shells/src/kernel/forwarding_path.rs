@@ -8,38 +8,38 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::time::{NANOS_PER_MILLISECOND, Nanos, now};
 
-/// How many packets are read from one device before it is the turn of the other device, and of packets that are due.
+/// How many packets are read from one device before the other device is read and due packets are sent.
 ///
 /// A packet may be 64 KB long and take 10 µs or more to copy.
 const READ_BATCH: usize = 16;
 
-/// When something else wakes this process within this time, a new packet need not wake it before, if that packet can
-/// only leave later anyway.
+/// If another event wakes this process within this time, a new packet need not wake it earlier, provided that the
+/// packet cannot leave before then anyway.
 const PATIENCE: Nanos = 2 * NANOS_PER_MILLISECOND;
 
 /// The way of packets from one device to another.
 pub struct ForwardingPath {
     element: Box<dyn Element>,
-    /// When packets arrived, if the kernel writes that down; otherwise the time of reading counts.
+    /// When packets arrived, if the kernel records it; otherwise the time of reading counts.
     stamps: Option<Stamps>,
-    /// Packets that had come in when [`ForwardingPath::next_due`] was called last.
+    /// The number of packets that had arrived when [`ForwardingPath::next_due`] was last called.
     came_in: u64,
-    /// Whether more packets waited than one turn reads.
+    /// Whether more packets were waiting than one turn reads.
     is_crowded: bool,
-    /// The time of the latest call of the element; no call may have an earlier one.
+    /// The time of the latest call of the element; calls must not go back in time.
     latest: Nanos,
     refused: u64,
 }
 
 impl ForwardingPath {
-    /// Make the path of packets that come in at the device `from`.
+    /// Make the path of packets that arrive at the device `from`.
     pub fn new(element: Box<dyn Element>, from: &Tun) -> Self {
         // Ordinary users may not load programs into the kernel.
         let stamps = Stamps::attach(from.as_fd()).ok();
         Self { element, stamps, came_in: 0, is_crowded: false, latest: 0, refused: 0 }
     }
 
-    /// Whether the kernel writes down when packets arrive.
+    /// Whether the kernel records when packets arrive.
     pub fn has_stamps(&self) -> bool {
         self.stamps.is_some()
     }
@@ -50,22 +50,22 @@ impl ForwardingPath {
         self.element.next_due()
     }
 
-    /// Whether a packet that arrives may wait until `wake` before it is read. This needs arrival times from the kernel,
-    /// and few packets: a sender of many is only held back when this process takes the processor from it.
+    /// Whether an arriving packet may wait until `wake` before it is read. This needs arrival times from the kernel,
+    /// and few packets: a fast sender is only slowed down when this process takes the processor away from it.
     pub fn can_wait(&self, now: Nanos, wake: Option<Nanos>) -> bool {
         let is_soon = wake.is_some_and(|wake| wake <= now + PATIENCE);
         let is_noted = self.stamps.is_some() && !self.is_crowded;
         is_soon && is_noted && self.element.earliest_exit(now) >= now + 2 * PATIENCE
     }
 
-    /// Note that after [`ForwardingPath::next_due`] was called no packet was there to be read.
+    /// Note that no packet was waiting after the last call of [`ForwardingPath::next_due`].
     pub fn nothing_waits(&self) {
         if let Some(stamps) = &self.stamps {
             stamps.skip_to(self.came_in);
         }
     }
 
-    /// Read the packets that wait on the device, at most one turn of them, into the element.
+    /// Read the packets that wait on the device, at most one turn of them, and pass them to the element.
     pub fn read_from(&mut self, from: &Tun, buffer: &mut [u8]) -> Result<()> {
         self.is_crowded = false;
         for _ in 0..READ_BATCH {
@@ -73,7 +73,7 @@ impl ForwardingPath {
                 return Ok(());
             };
             let came_in = self.stamps.as_ref().and_then(Stamps::next);
-            // A path between two networks, as each shell is, begins and ends with routers.
+            // A shell is a path between two networks, with a router at each end.
             if !packet.is_for_link_only() {
                 self.latest = came_in.unwrap_or_else(now).max(self.latest);
                 self.element.push(packet, self.latest);
@@ -86,7 +86,7 @@ impl ForwardingPath {
         Ok(())
     }
 
-    /// Write the packets that are due to the device. Returns how late the first was.
+    /// Write the packets that are due to the device. Returns how late the first one was.
     pub fn write_to(&mut self, to: &Tun) -> Nanos {
         self.latest = now().max(self.latest);
         let mut lateness = None;
@@ -99,7 +99,7 @@ impl ForwardingPath {
         lateness.unwrap_or(0)
     }
 
-    /// Packets that the kernel did not take.
+    /// The number of packets that the kernel refused.
     pub fn refused(&self) -> u64 {
         self.refused
     }

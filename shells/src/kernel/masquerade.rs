@@ -1,7 +1,7 @@
 //! Translation of source addresses, through which commands inside reach the Internet.
 //!
 //! The rule is made over netlink, without any program (linux/netfilter/nf_tables.h). Its table belongs to a socket and
-//! is gone when that closes, however the shell ends.
+//! disappears when the socket closes, however the shell ends.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ const TABLE_OWNED: u32 = 2;
 /// `NF_INET_POST_ROUTING` and the priority of source translation (`NF_IP_PRI_NAT_SRC`).
 const POST_ROUTING: u32 = 4;
 const SOURCE_NAT: u32 = 100;
-/// Where source and destination stand in the headers of IPv4 and IPv6.
+/// The offsets of source and destination in the headers of IPv4 and IPv6.
 const OFFSETS_V4: (u32, u32) = (12, 16);
 const OFFSETS_V6: (u32, u32) = (8, 24);
 
@@ -53,14 +53,15 @@ mod attribute {
 const REGISTER: u32 = libc::NFT_REG_1 as u32;
 const NETWORK_HEADER: u32 = libc::NFT_PAYLOAD_NETWORK_HEADER as u32;
 
-/// Translates source addresses as long as it is kept.
+/// Translates source addresses until it is dropped.
 pub struct Masquerade {
     _owner: Netlink,
 }
 
 impl Masquerade {
-    /// Translate what comes from the block and does not go to other shells, whose addresses are of the pool;
-    /// both are of one family. `name` is the table's, and must be unique among the namespace's of that family.
+    /// Translate packets that come from the block and do not go to other shells, whose addresses are in the pool. Both
+    /// must be of one family. `name` is the table's name, which must be unique among tables of that family in the
+    /// namespace.
     pub fn new(name: &str, block: Prefix, pool: Prefix) -> nix::Result<Self> {
         let (family, (source, destination)) = match block.address {
             IpAddr::V4(_) => (libc::AF_INET, OFFSETS_V4),
@@ -108,7 +109,7 @@ fn expression(name: &str, data: Message) -> Message {
     Message::part().attribute(attribute::EXPR_NAME, &c_string(name)).nested(attribute::EXPR_DATA, data)
 }
 
-/// Put an address of the IP header, as long as the block's, into the register.
+/// Load an address from the IP header, with the length of the block's addresses, into the register.
 fn load_address(offset: u32, block: Prefix) -> Message {
     let data = Message::part()
         .attribute(attribute::PAYLOAD_DREG, &REGISTER.to_be_bytes())
@@ -118,7 +119,7 @@ fn load_address(offset: u32, block: Prefix) -> Message {
     expression("payload", data)
 }
 
-/// Keep of the register the bits that a block's addresses share.
+/// Keep only those bits of the register that the block's addresses share.
 fn mask(block: Prefix) -> Message {
     let value = |bytes: &[u8]| Message::part().attribute(attribute::DATA_VALUE, bytes);
     let data = Message::part()
@@ -130,7 +131,7 @@ fn mask(block: Prefix) -> Message {
     expression("bitwise", data)
 }
 
-/// Go on only if the register compares so with a block's first address.
+/// Continue with the rule only if this comparison of the register with the block's first address is true.
 fn compare(operation: u32, block: Prefix) -> Message {
     let value = Message::part().attribute(attribute::DATA_VALUE, &block.octets());
     let data = Message::part()
@@ -140,7 +141,7 @@ fn compare(operation: u32, block: Prefix) -> Message {
     expression("cmp", data)
 }
 
-/// Bytes of a block's addresses, as netfilter wants numbers.
+/// The number of bytes of the block's addresses, in the byte order of netfilter.
 fn length(block: Prefix) -> [u8; 4] {
     (block.octets().len() as u32).to_be_bytes()
 }

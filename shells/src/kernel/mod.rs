@@ -1,6 +1,6 @@
 //! Everything that needs the kernel: namespaces, TUN devices, addresses, processes, waiting.
 //!
-//! Nothing here knows what an element does to packets.
+//! Nothing here depends on how elements change packets.
 
 pub mod address_block;
 mod alarm;

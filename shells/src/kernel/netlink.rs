@@ -1,4 +1,4 @@
-//! Requests to the kernel over netlink: as much of the protocol as this crate uses (see netlink(7)).
+//! Requests to the kernel over netlink: the part of the protocol that this crate uses (see netlink(7)).
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -35,12 +35,12 @@ impl Message {
         Self { bytes: Vec::new() }
     }
 
-    /// Append attributes as one.
+    /// Append several attributes, nested in one.
     pub fn nested(self, kind: u16, part: Self) -> Self {
         self.attribute(kind | libc::NLA_F_NESTED as u16, &part.bytes)
     }
 
-    /// Append the fixed part, laid out as the kernel's structure.
+    /// Append the fixed part, which has the layout of the kernel's structure.
     pub fn fixed(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend_from_slice(bytes);
         self
@@ -63,14 +63,14 @@ impl Message {
     }
 }
 
-/// A message from the kernel: its type and what follows its header.
+/// A message from the kernel: its type and the data after its header.
 pub struct Reply {
     pub kind: u16,
     pub payload: Vec<u8>,
 }
 
 impl Reply {
-    /// The attributes behind a fixed part of this many bytes.
+    /// The attributes after a fixed part of this many bytes.
     pub fn attributes(&self, fixed: usize) -> impl Iterator<Item = (u16, &[u8])> {
         let mut rest = self.payload.get(fixed.next_multiple_of(4)..).unwrap_or_default();
         std::iter::from_fn(move || {
@@ -104,14 +104,14 @@ impl Netlink {
         Ok(Self { socket })
     }
 
-    /// Send a request and wait until the kernel has done it.
+    /// Send a request and wait until the kernel has carried it out.
     pub fn request(&self, mut message: Message) -> nix::Result<()> {
         message.bytes[6] |= libc::NLM_F_ACK as u8;
         self.send(message)?;
         self.replies(|_| ())
     }
 
-    /// Send a request for one thing and get it.
+    /// Send a request for one object and return it.
     pub fn fetch(&self, mut message: Message) -> nix::Result<Reply> {
         message.bytes[6] |= libc::NLM_F_ACK as u8;
         let mut answer = None;
@@ -120,7 +120,7 @@ impl Netlink {
         answer.ok_or(Errno::ENODATA)
     }
 
-    /// Send requests of which either all are done or none.
+    /// Send requests that the kernel carries out either all or not at all.
     pub fn batch(&self, messages: Vec<Message>) -> nix::Result<()> {
         let [high, low] = (libc::NFNL_SUBSYS_NFTABLES as u16).to_be_bytes();
         let mark = |kind: i32, flags| Message::new(kind as u16, flags).fixed(&[0, 0, high, low]);
@@ -128,13 +128,13 @@ impl Netlink {
         for message in messages {
             bytes.extend(message.finish());
         }
-        // Acknowledged last, so the first answer is either this one or an error.
+        // Only the last message is acknowledged, so the first answer is its acknowledgement or an error.
         bytes.extend(mark(libc::NFNL_MSG_BATCH_END, libc::NLM_F_ACK).finish());
         self.send_bytes(&bytes)?;
         self.replies(|_| ())
     }
 
-    /// Send a request for a list and gather it.
+    /// Send a request for a list and collect it.
     pub fn dump(&self, message: Message) -> nix::Result<Vec<Reply>> {
         let mut list = Vec::new();
         self.send(message)?;

@@ -1,4 +1,4 @@
-//! Doing without root where the kernel lets an ordinary user have namespaces of its own.
+//! Working without root, if the kernel lets an ordinary user make namespaces.
 
 use std::fs;
 
@@ -11,8 +11,8 @@ use crate::error::{Attempt, Result, complain};
 /// The number of `CAP_NET_ADMIN` (linux/capability.h).
 const NET_ADMIN: u32 = 12;
 
-/// Go on as root of a user namespace with a network of its own, unless this process may administer the
-/// network as it is. Call it while the process has a single thread.
+/// Continue as root of a user namespace with its own network, unless this process may already administer the network.
+/// Call this while the process has a single thread.
 pub fn ensure() -> Result<()> {
     if may_administer_network() {
         return Ok(());

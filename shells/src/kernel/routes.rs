@@ -8,20 +8,21 @@ use nix::libc;
 use super::address_block::{Family, Prefix, octets};
 use super::netlink::{Message, Netlink};
 
-/// Marks, as a route's protocol number, the routes by which shells recognise each other.
+/// The protocol number of the routes by which shells recognise each other.
 const PROTOCOL_SHELL: u8 = 109;
 
-/// `RTNH_F_ONLINK`, which the libc crate lacks: the gateway need not be within any route.
+/// `RTNH_F_ONLINK`, which the libc crate lacks: the gateway need not be covered by a route.
 const ON_LINK: u32 = 4;
 
-/// The flags of IPv6 addresses: no other machine can have them, and they add no route (linux/if_addr.h).
+/// The flags of IPv6 addresses: do not check whether another machine has the address, and add no route
+/// (linux/if_addr.h).
 const NO_DUPLICATE_DETECTION: u32 = 0x02;
 const NO_PREFIX_ROUTE: u32 = 0x200;
 
 const ROUTE_MESSAGE_BYTES: usize = 12;
 const LINK_MESSAGE_BYTES: usize = 16;
 
-/// The place of `tx_dropped` among the counts of struct `rtnl_link_stats64`.
+/// The index of `tx_dropped` among the counters of struct `rtnl_link_stats64`.
 const TRANSMIT_DROPPED: usize = 7;
 
 /// A device by its kernel index.
@@ -34,17 +35,17 @@ pub const LOOPBACK: Device = Device(1);
 /// Where a route leads.
 pub enum Target {
     Device(Device),
-    /// Through the device, to a neighbour taken on trust to be there.
+    /// Through the device, to a neighbour that is assumed to exist.
     Gateway(Device, IpAddr),
     /// Nowhere: packets are answered with "unreachable".
     Nowhere,
 }
 
-/// A route of the current namespace, as far as shells care.
+/// A route of the current namespace, with the properties that shells need.
 pub struct Route {
-    /// Every address, for a default route.
+    /// The destination; for a default route every address.
     pub to: Prefix,
-    /// Whether packets can take it.
+    /// Whether packets can use it.
     pub leads_on: bool,
     /// Whether it is the mark a shell left for those nested in it; see [`Routes::mark`].
     pub is_mark: bool,
@@ -63,7 +64,7 @@ impl Routes {
         self.0.request(link_message(device, libc::IFF_UP as u32))
     }
 
-    /// Set how large a packet and how many packets a device takes.
+    /// Set the largest packet that a device takes, and the length of its queue.
     pub fn set_limits(&self, device: Device, mtu: u32, queue_packets: u32) -> nix::Result<()> {
         self.0.request(
             link_message(device, 0)
@@ -72,7 +73,7 @@ impl Routes {
         )
     }
 
-    /// How many packets the kernel dropped because this process did not read them in time.
+    /// How many packets the kernel dropped because this process did not read them fast enough.
     pub fn overflowed(&self, device: Device) -> nix::Result<u64> {
         let reply = self.0.fetch(link_message_of(libc::RTM_GETLINK, device, 0))?;
         let mut attributes = reply.attributes(LINK_MESSAGE_BYTES);
@@ -82,7 +83,7 @@ impl Routes {
         count.map(u64::from_ne_bytes).ok_or(Errno::ENODATA)
     }
 
-    /// Give a device an address of its own, without any route.
+    /// Add an address to a device, without any route.
     pub fn add_address(&self, device: Device, address: IpAddr) -> nix::Result<()> {
         let Prefix { length, .. } = Prefix::only(address);
         let mut fixed = vec![number_of(address), length, 0, libc::RT_SCOPE_UNIVERSE];
@@ -98,7 +99,7 @@ impl Routes {
         self.0.request(message)
     }
 
-    /// Add a route; `EEXIST` when there is one to the same block.
+    /// Add a route; `EEXIST` when a route to the same block exists.
     pub fn add_route(&self, to: Prefix, target: &Target) -> nix::Result<()> {
         let (scope, kind, flags) = match target {
             Target::Device(_) => (libc::RT_SCOPE_LINK, libc::RTN_UNICAST, 0),
@@ -122,15 +123,15 @@ impl Routes {
         self.0.request(message)
     }
 
-    /// Mark the block as the one from which shells nested in this namespace take theirs.
+    /// Mark the block from which shells nested in this namespace take theirs.
     ///
-    /// The mark is a route to nowhere, so it also answers packets to unused addresses of the block. Without it they would
-    /// go out by the default route and come back in until their TTL ends.
+    /// The mark is a route to nowhere, so it also answers packets to unused addresses of the block. Without it, these
+    /// packets would leave by the default route and come back until their TTL ends.
     pub fn mark(&self, block: Prefix) -> nix::Result<()> {
         self.add_route(block, &Target::Nowhere)
     }
 
-    /// All routes of a family; a device's own addresses are among them.
+    /// All routes of a family, including those of a device's own addresses.
     pub fn list(&self, family: Family) -> nix::Result<Vec<Route>> {
         let anywhere: IpAddr = match family {
             Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
@@ -143,7 +144,7 @@ impl Routes {
             let &[number, length, _, _, _, protocol, _, kind, ..] = reply.payload.as_slice() else {
                 return None;
             };
-            // A kernel without IPv6 answers with what it has.
+            // A kernel without IPv6 lists the routes of other families.
             if number != number_of(anywhere) {
                 return None;
             }

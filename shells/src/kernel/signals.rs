@@ -9,11 +9,11 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::error::{Attempt, Result};
 
-/// A signal that came in.
+/// A signal that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
     pub signal: Signal,
-    /// Whether a process sent it, with kill(2) or the like. Ctrl-C at the terminal comes from the kernel, which sends it
+    /// Whether a process sent it, with kill(2) or similar. Ctrl-C at the terminal comes from the kernel, which sends it
     /// to every process of the foreground group.
     pub from_process: bool,
 }
@@ -31,10 +31,10 @@ pub fn unblock_all() {
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
 }
 
-/// Those of these signals that this process does not ignore.
+/// The given signals without those that this process ignores.
 ///
-/// nohup, and a script for its background jobs, start a process with signals ignored, which are to have no effect on it or
-/// its children. The kernel delivers even an ignored signal while it is blocked.
+/// nohup, and scripts for their background jobs, start processes with signals ignored, which must then have no effect
+/// on the process or its children. The kernel delivers even an ignored signal while it is blocked.
 pub fn not_ignored(signals: &[Signal]) -> Vec<Signal> {
     signals.iter().copied().filter(|signal| !is_ignored(*signal)).collect()
 }
@@ -48,7 +48,7 @@ fn is_ignored(signal: Signal) -> bool {
     }
 }
 
-/// The next signal that came in, if any.
+/// The next signal that has arrived, if any.
 pub fn next(descriptor: &SignalFd) -> Option<Received> {
     let info = descriptor.read_signal().ok().flatten()?;
     let signal = Signal::try_from(info.ssi_signo as i32).ok()?;

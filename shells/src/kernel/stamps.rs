@@ -1,8 +1,8 @@
-//! When packets arrived at a TUN device, from the kernel.
+//! Arrival times of packets at a TUN device, recorded by the kernel.
 //!
 //! When the processor sleeps, the kernel wakes the reader of a TUN device a few hundred microseconds late, and does not
-//! say when a packet arrived. So it runs a program of ours for every packet (`TUNSETFILTEREBPF`), which writes the time
-//! to memory that this process shares. See bpf(2) and Documentation/bpf/standardization/.
+//! report when a packet arrived. So the kernel runs a program of ours for every packet (`TUNSETFILTEREBPF`), which
+//! writes the time to memory that this process shares. See bpf(2) and Documentation/bpf/standardization/.
 
 use std::cell::Cell;
 use std::io;
@@ -17,7 +17,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::time::Nanos;
 
-/// Instants kept until they are read: a power of two, and more than a device's queue holds packets.
+/// How many instants are kept until they are read: a power of two, and more than the packets in a device's queue.
 const SLOTS: usize = 1 << 17;
 
 // Constants of linux/bpf.h.
@@ -30,12 +30,12 @@ const HELPER_KTIME_GET_NS: i32 = 5;
 
 nix::ioctl_read!(tun_set_filter, b'T', 225, libc::c_int);
 
-/// The memory that is shared with the kernel.
+/// The memory shared with the kernel.
 #[repr(C)]
 struct Board {
-    /// Packets that came in so far.
+    /// The number of packets that have arrived so far.
     count: AtomicU64,
-    /// The instant of packet n at n modulo the number of slots; 0 where it is not written yet.
+    /// The instant of packet n, at index n modulo the number of slots; 0 if it has not been written yet.
     instants: [AtomicU64; SLOTS],
 }
 
@@ -46,9 +46,9 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Let the kernel write down when packets arrive at this TUN device from now on.
+    /// Make the kernel record when packets arrive at this TUN device from now on.
     ///
-    /// An error where this process may not load programs into the kernel.
+    /// Fails if this process may not load programs into the kernel.
     pub fn attach(tun: BorrowedFd<'_>) -> io::Result<Self> {
         let map = create_map()?;
         let filter = load_program(&program(&map))?;
@@ -63,9 +63,9 @@ impl Stamps {
         Ok(stamps)
     }
 
-    /// When the packet that is read next came in, if that is known.
+    /// When the packet that is read next arrived, if known.
     ///
-    /// To be called once for each packet read.
+    /// Call this once for each packet that is read.
     pub fn next(&self) -> Option<Nanos> {
         if !self.has_next() {
             return None;
@@ -75,17 +75,17 @@ impl Stamps {
         Some(self.take(number)).filter(|instant| *instant != 0)
     }
 
-    /// Whether a packet came in that was not read yet.
+    /// Whether a packet arrived that has not been read yet.
     pub fn has_next(&self) -> bool {
         self.taken.get() < self.count()
     }
 
-    /// Packets that came in so far.
+    /// The number of packets that have arrived so far.
     pub fn count(&self) -> u64 {
         self.board().count.load(Ordering::Acquire)
     }
 
-    /// Skip the times of packets before that one. The kernel dropped these packets, because nothing waits to be read.
+    /// Skip the times of the packets before this one. The kernel dropped them, since no packet is waiting to be read.
     pub fn skip_to(&self, number: u64) {
         for skipped in self.taken.get()..number {
             self.take(skipped);
@@ -93,7 +93,7 @@ impl Stamps {
         }
     }
 
-    /// The instant of a packet. It is erased, so that a packet one round later cannot get it.
+    /// The instant of a packet. It is erased, so that the packet that uses the same slot next cannot get it.
     fn take(&self, number: u64) -> Nanos {
         self.board().instants[number as usize % SLOTS].swap(0, Ordering::AcqRel)
     }
@@ -114,7 +114,7 @@ impl Drop for Stamps {
 /// An instruction: operation, destination and source register, offset, constant.
 type Instruction = (u8, u8, u8, i16, i32);
 
-/// Note the time in the slot that is next, and keep the packet whole.
+/// Write the time into the next slot, and accept the whole packet.
 fn program(map: &OwnedFd) -> [Instruction; 11] {
     const CALL: u8 = 0x85;
     const LOAD_64_BIT_CONSTANT: u8 = 0x18;
@@ -171,7 +171,7 @@ fn load_program(program: &[Instruction]) -> io::Result<OwnedFd> {
     bpf(PROGRAM_LOAD, &request)
 }
 
-/// One request of bpf(2) that gives a descriptor.
+/// One request of bpf(2) that returns a descriptor.
 fn bpf(kind: libc::c_long, request: &[u8]) -> io::Result<OwnedFd> {
     // SAFETY: the request, and what it points to, outlives the call.
     let result = unsafe { libc::syscall(libc::SYS_bpf, kind, request.as_ptr(), request.len()) };

@@ -1,7 +1,7 @@
 //! The process between a shell and its command, which ends every process of the command when either ends.
 //!
-//! It is the parent of the command, and adopts the processes that the command leaves behind. The shell holds the only
-//! writing end of a pipe to it; when that closes, however the shell ended, the supervisor kills everything.
+//! It is the parent of the command, and adopts orphaned processes of the command. The shell holds the only writing end
+//! of a pipe to it. When this end closes, however the shell ended, the supervisor kills everything.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ use crate::error::{Attempt, Result, complain};
 /// The signals that a shell passes on to its command, unless they are ignored.
 pub const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// How long after SIGTERM the processes are killed that the command left behind.
+/// How long after SIGTERM the command's remaining processes are killed.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The shell's handle of the supervisor process. When it is dropped, all processes of the command are killed.
@@ -39,7 +39,7 @@ pub struct Supervisor {
 impl Supervisor {
     /// Run the command in the namespace `inside`, under a supervisor.
     ///
-    /// Call it while the process has a single thread, with the signals of the shell blocked already.
+    /// Call this while the process has a single thread and has already blocked the shell's signals.
     pub fn start(inside: &OwnedFd, command: Command) -> Result<Self> {
         adopt_orphans()?;
         let (orders_in, orders) = pipe2(OFlag::O_CLOEXEC).attempt(|| "make a pipe")?;
@@ -65,12 +65,12 @@ impl Supervisor {
         }
     }
 
-    /// The command's exit status once it, and everything it started, has ended; 128 + n for signal n.
+    /// The command's exit status once the command and everything it started has ended; 128 + n for signal n.
     pub fn ended(&self) -> Option<i32> {
         match waitpid(self.process, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => None,
             Ok(status) => {
-                // Processes are left only if the supervisor itself was killed.
+                // Processes remain only if the supervisor itself was killed.
                 end_descendants(Duration::ZERO);
                 exit_status(status)
             }
@@ -80,14 +80,14 @@ impl Supervisor {
 }
 
 impl Drop for Supervisor {
-    /// Let the supervisor end everything, and wait for its end.
+    /// Let the supervisor end everything, and wait until it ends.
     fn drop(&mut self) {
         self.orders = None;
         let _ = waitpid(self.process, None);
     }
 }
 
-/// Start the command and wait for its end, the shell's orders, or the shell's end.
+/// Start the command and wait for its end, for orders of the shell, or for the shell's end.
 fn supervise(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32> {
     adopt_orphans()?;
     setns(inside, CloneFlags::CLONE_NEWNET).attempt(|| "enter the new network namespace")?;
@@ -118,7 +118,7 @@ fn supervise(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32
             }
         }
         while let Some(received) = signals::next(&signals) {
-            // A signal to the supervisor is meant for the command.
+            // A signal sent to the supervisor is meant for the command.
             if received.signal != Signal::SIGCHLD && received.from_process {
                 let _ = kill(child, received.signal);
             }
@@ -130,7 +130,7 @@ fn supervise(inside: &OwnedFd, command: Command, mut orders: File) -> Result<i32
     }
 }
 
-/// Reap what has ended; the exit status of `awaited` if it has.
+/// Reap processes that have ended; return the exit status of `awaited` if it is among them.
 fn reap(awaited: Pid) -> Option<i32> {
     let mut status = None;
     while let Ok(ended) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -143,7 +143,7 @@ fn reap(awaited: Pid) -> Option<i32> {
     status
 }
 
-/// The exit status as sh has it; `None` while the process has not ended.
+/// The exit status as sh reports it; `None` while the process has not ended.
 fn exit_status(status: WaitStatus) -> Option<i32> {
     match status {
         WaitStatus::Exited(_, code) => Some(code),
@@ -167,7 +167,7 @@ fn start_command(mut command: Command) -> Result<Pid> {
             let name = command.get_program().to_string_lossy().into_owned();
             let missing = error.kind() == std::io::ErrorKind::NotFound;
             complain(&format!("cannot run {name}: {error}"));
-            // The statuses that sh gives.
+            // The exit statuses of sh.
             std::process::exit(if missing { 127 } else { 126 });
         }
     }
@@ -178,7 +178,7 @@ fn adopt_orphans() -> Result<()> {
     prctl::set_child_subreaper(true).attempt(|| "adopt orphaned processes")
 }
 
-/// End every descendant: SIGTERM first if there is a grace, then SIGKILL until none is left.
+/// End every descendant: with SIGTERM first if there is a grace period, then with SIGKILL until none is left.
 fn end_descendants(grace: Duration) {
     let deadline = Instant::now() + grace;
     let mut signal = if grace.is_zero() { Signal::SIGKILL } else { Signal::SIGTERM };
@@ -189,7 +189,7 @@ fn end_descendants(grace: Duration) {
         for process in descendants() {
             let _ = kill(process, signal);
         }
-        // SIGTERM is sent once; SIGKILL again and again, since what is killed may just have forked.
+        // SIGTERM is sent once; SIGKILL repeatedly, since a process may fork just before it is killed.
         loop {
             while signals::next(&children).is_some() {}
             while waitpid(None, Some(WaitPidFlag::WNOHANG)).is_ok_and(|status| status.pid().is_some()) {}
@@ -216,9 +216,9 @@ fn has_children() -> bool {
     waitid(Id::All, peek) != Err(Errno::ECHILD)
 }
 
-/// Every process below this one, from /proc.
+/// Every descendant of this process, from /proc.
 fn descendants() -> Vec<Pid> {
-    // A /proc of another process namespace has other numbers, which would be those of other processes here.
+    // The /proc of another process namespace has other numbers, which belong to other processes here.
     let this = getpid();
     if std::fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse().ok())
         != Some(this.as_raw())
@@ -248,6 +248,6 @@ fn descendants() -> Vec<Pid> {
 
 fn parent_of(process: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in brackets, may hold anything; the state and the parent follow its last bracket.
+    // The name, in brackets, may contain anything; the state and the parent follow the last bracket.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

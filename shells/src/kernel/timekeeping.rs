@@ -1,5 +1,4 @@
-//! The kernel's help in keeping time: it may run this process before ordinary ones, and say when packets came
-//! in.
+//! Help from the kernel for exact times: it may run this process before ordinary ones, and record when packets arrive.
 
 use std::fmt;
 
@@ -8,13 +7,13 @@ use nix::sys::prctl;
 
 use crate::error::{Attempt, Result};
 
-/// The means by which the emulation kept time. It works without them, too, but is late more often.
+/// The means by which the emulation kept time. It also works without them, but is late more often.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timekeeping {
-    /// Whether this process ran before all ordinary ones. Root may do so, and a user with a limit for it
+    /// Whether this process ran before all ordinary ones. This is allowed to root, and to users with a limit for it
     /// (RLIMIT_RTPRIO).
     pub real_time_priority: bool,
-    /// Whether the kernel noted when packets came in ([`super::stamps`]). Only root may have that.
+    /// Whether the kernel recorded when packets arrived ([`super::stamps`]). Only root may use this.
     pub kernel_stamps: bool,
 }
 
@@ -31,10 +30,10 @@ impl fmt::Display for Timekeeping {
 
 /// Let the kernel wake this process without delay.
 pub fn wake_up_on_time() -> Result<()> {
-    // The default slack would let every wake-up be 50 µs late.
+    // With the default slack, every wake-up could be 50 µs late.
     prctl::set_timerslack(1).attempt(|| "ask for exact timers")?;
-    // Before ordinary processes: on a busy machine the emulated link must not wait for the processor, as a real link does
-    // not. Where this is not granted, lateness is counted all the same.
+    // Run before ordinary processes: like a real link, the emulated link must not wait for the processor when the
+    // machine is busy. If this is not allowed, lateness is still counted.
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call.
     unsafe {
@@ -43,7 +42,7 @@ pub fn wake_up_on_time() -> Result<()> {
     Ok(())
 }
 
-/// Whether this process runs before ordinary ones, as the kernel has it now.
+/// Whether this process runs before ordinary ones, according to the kernel.
 pub fn has_real_time_priority() -> bool {
     // SAFETY: takes a number, touches no memory.
     unsafe { libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO }

@@ -11,13 +11,13 @@ use super::routes::Device;
 use crate::error::{Attempt, Error, Result};
 use crate::packet::{MTU, OFFLOAD_BYTES, Offload, Packet};
 
-/// Bytes of the largest packet that the kernel passes on as one, with the header before it.
+/// The bytes of the largest packet that the kernel passes on as one, including its header.
 pub const LARGEST_READ: usize = OFFLOAD_BYTES + 65536;
 
 nix::ioctl_write_int!(tun_set_interface, b'T', 202);
 nix::ioctl_write_int!(tun_set_offload, b'T', 208);
 
-/// A TUN device of the namespace in which it was opened; it is gone when this is dropped.
+/// A TUN device in the namespace in which it was opened; dropping this removes the device.
 pub struct Tun {
     file: File,
     name: String,
@@ -25,7 +25,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Make a device; `%d` in the name becomes a number that is free.
+    /// Make a device; `%d` in the name becomes a free number.
     pub fn open(name: &str) -> Result<Self> {
         let path = "/dev/net/tun";
         let file =
@@ -44,7 +44,7 @@ impl Tun {
         // SAFETY: the request is as large as struct ifreq and outlives the call.
         unsafe { tun_set_interface(file.as_raw_fd(), request.as_mut_ptr() as libc::c_ulong) }
             .attempt(|| format!("make the TUN device {name} (run as root)"))?;
-        // Let the kernel hand over many TCP segments as one packet, and packets without checksums.
+        // Let the kernel pass many TCP segments as one packet, and packets without checksums.
         let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         // SAFETY: takes a number, touches no memory.
         unsafe { tun_set_offload(file.as_raw_fd(), libc::c_ulong::from(offloads)) }
@@ -64,9 +64,9 @@ impl Tun {
         self.device
     }
 
-    /// Take a packet that the kernel sent to the device; `None` when there is none now.
+    /// Take a packet that the kernel sent to the device; `None` when none is waiting.
     ///
-    /// `buffer` is room to work in, of [`LARGEST_READ`] bytes.
+    /// `buffer` is working space of [`LARGEST_READ`] bytes.
     pub fn read(&self, buffer: &mut [u8]) -> Result<Option<Packet>> {
         match (&self.file).read(buffer) {
             Ok(length) => {
@@ -87,7 +87,7 @@ impl Tun {
         }
     }
 
-    /// Hand a packet to the kernel, as if it had come in on the device; whether the kernel took it.
+    /// Pass a packet to the kernel, as if it had arrived at the device; returns whether the kernel accepted it.
     pub fn write(&self, packet: &Packet) -> bool {
         let header = packet.offload().to_bytes();
         (&self.file).write_vectored(&[IoSlice::new(&header), IoSlice::new(packet.bytes())]).is_ok()

@@ -16,11 +16,11 @@ use super::tun::Tun;
 use crate::error::{Attempt, Error, Result, complain};
 use crate::packet::MTU;
 
-/// Name of the device inside, as in Mahimahi.
+/// The name of the inner device, as in Mahimahi.
 const INNER_NAME: &str = "ingress";
 
-/// Packets that the kernel holds for us until we read them. The emulated queue decides which packets are dropped, so
-/// this queue must not. It costs 8 bytes a packet.
+/// How many packets the kernel holds until we read them. Only the emulated queue may drop packets, so this queue must
+/// be long enough. It costs 8 bytes a packet.
 const READ_QUEUE_PACKETS: u32 = 100_000;
 
 /// A pair of TUN devices, one in the current network namespace and one in a new one.
@@ -30,7 +30,7 @@ pub struct TunPair {
     inside: OwnedFd,
     /// The addresses of this shell and of everything nested in it.
     pub block: AddressBlock,
-    /// Whether the current namespace is not inside another shell.
+    /// Whether the current namespace is outside all other shells.
     pub is_outermost: bool,
     /// Netlink of the namespaces outside and inside.
     routes: [Routes; 2],
@@ -43,7 +43,7 @@ impl TunPair {
         self.inside.try_clone().attempt(|| "copy a file descriptor")
     }
 
-    /// How many packets the kernel dropped because they came faster than they were taken.
+    /// How many packets the kernel dropped because they were not read fast enough.
     pub fn overflowed(&self) -> Result<u64> {
         let [outside, inside] = &self.routes;
         [(outside, &self.outer), (inside, &self.inner)].into_iter().try_fold(0, |sum, (routes, tun)| {
@@ -55,8 +55,8 @@ impl TunPair {
 
 /// Make a new network namespace that reaches the current one through a pair of TUN devices.
 ///
-/// The caller stays in the current namespace. `kind` names the outer device (`delay` gives `delay-0`);
-/// `pool` is what an outermost shell takes its addresses from.
+/// The caller stays in the current namespace. `kind` names the outer device (`delay` gives `delay-0`); an outermost
+/// shell takes its addresses from `pool`.
 pub fn open_tun_pair(kind: &str, pool: AddressBlock) -> Result<TunPair> {
     privilege::ensure()?;
     let outer = Tun::open(&format!("{kind}-%d"))?;
@@ -79,19 +79,19 @@ pub fn open_tun_pair(kind: &str, pool: AddressBlock) -> Result<TunPair> {
 }
 
 fn current_namespace() -> Result<OwnedFd> {
-    // The namespace of this thread: /proc/self would be the main thread's.
+    // The namespace of this thread; /proc/self would give the main thread's.
     let path = "/proc/thread-self/ns/net";
     File::open(path).map(OwnedFd::from).attempt(|| format!("open {path} (is /proc mounted?)"))
 }
 
-/// Take a block and lead it to the outer device.
+/// Choose a block and route it to the outer device.
 fn connect_outer(
     tun: &Tun,
     candidates: &[AddressBlock],
     families: &[Family],
 ) -> Result<(AddressBlock, Routes)> {
     prepare_device(tun, families)?;
-    // Packets from a shell may go on to anywhere; the namespace's other devices are not ours to change.
+    // Packets from a shell may go anywhere. The settings of the namespace's other devices must not be changed.
     sysctl::set(&format!("ipv4/conf/{}/forwarding", tun.name()), "1")?;
     let routes = open_routes()?;
     bring_up(&routes, tun)?;
@@ -108,7 +108,7 @@ fn connect_outer(
     Ok((block, routes))
 }
 
-/// Make the new namespace reach everything through the inner device, and pass on what nested shells send.
+/// Make the new namespace reach everything through the inner device, and forward packets of nested shells.
 fn connect_inner(tun: &Tun, block: AddressBlock, families: &[Family]) -> Result<Routes> {
     sysctl::set("ipv4/ip_forward", "1")?;
     sysctl::set("ipv4/conf/all/rp_filter", "0")?;
@@ -133,12 +133,12 @@ fn connect_inner(tun: &Tun, block: AddressBlock, families: &[Family]) -> Result<
     Ok(routes)
 }
 
-/// Keep the kernel from sending packets itself, and from dropping ours.
+/// Prevent the kernel from sending its own packets, and from dropping ours.
 fn prepare_device(tun: &Tun, families: &[Family]) -> Result<()> {
     let name = tun.name();
     let set_ipv6 = |key: &str, value| sysctl::set(&format!("ipv6/conf/{name}/{key}"), value);
     if families.contains(&Family::V6) {
-        // No address that the kernel makes up, and no asking for routers.
+        // No address chosen by the kernel, and no router solicitations.
         set_ipv6("addr_gen_mode", "1")?;
         set_ipv6("accept_ra", "0")?;
     } else if has_ipv6() {
@@ -159,7 +159,7 @@ fn bring_up(routes: &Routes, tun: &Tun) -> Result<()> {
         .attempt(|| format!("bring up the TUN device {}", tun.name()))
 }
 
-/// Let commands inside reach the Internet. A network that does not reach it is still of use, so failures are warnings.
+/// Let commands inside reach the Internet. A network without access to it is still useful, so failures are warnings.
 fn lead_out(outer: &Tun, block: AddressBlock, pool: AddressBlock, family: Family) -> Option<Masquerade> {
     let out_of_reach = "the world outside is out of reach inside";
     let forwards = |key| sysctl::get(key).as_deref() == Some("1");
@@ -167,7 +167,7 @@ fn lead_out(outer: &Tun, block: AddressBlock, pool: AddressBlock, family: Family
         Family::V4 if !forwards("ipv4/ip_forward") => {
             complain(&format!("{out_of_reach}; to let packets through: sysctl -w net.ipv4.ip_forward=1"));
         }
-        // Few machines forward IPv6, and few commands cannot do without: not worth a complaint each time.
+        // Few machines forward IPv6, and few commands require it: a warning each time would be useless.
         Family::V6 if !forwards("ipv6/conf/all/forwarding") => return None,
         _ => {}
     }
@@ -181,12 +181,12 @@ fn lead_out(outer: &Tun, block: AddressBlock, pool: AddressBlock, family: Family
 
 /// The blocks of the current namespace.
 struct Surroundings {
-    /// The block of the shell inside which this is, if it is inside one.
+    /// The block of the shell that contains this namespace, if any.
     parent: Option<AddressBlock>,
     used: Vec<AddressBlock>,
-    /// Whether anything but the machine itself and its links has an IPv6 address here.
+    /// Whether there is an IPv6 address here besides loopback and link-local ones.
     has_ipv6: bool,
-    /// The families in which packets have a way to the world from here.
+    /// The families in which packets can leave this namespace.
     ways_out: Vec<Family>,
 }
 
@@ -209,8 +209,8 @@ impl Surroundings {
         })
     }
 
-    /// The families that shells here speak: IPv6 only where the namespace does, so that a command inside is
-    /// not led to believe in it where it leads nowhere.
+    /// The families that shells here support. IPv6 is included only if this namespace has it, since commands inside
+    /// would otherwise try it in vain.
     fn families(&self, outer: &Tun) -> Vec<Family> {
         let disabled = sysctl::get(&format!("ipv6/conf/{}/disable_ipv6", outer.name()));
         let ipv6 = self.has_ipv6 && disabled.as_deref() == Some("0");
@@ -241,7 +241,7 @@ impl Surroundings {
     }
 }
 
-/// The block that a route leads to; none for a default route, which leads to no block in particular.
+/// The block to which a route leads; none for a default route, which does not lead to a single block.
 fn ipv4_block(to: Prefix) -> Option<AddressBlock> {
     match to.address {
         IpAddr::V4(address) if to.length > 0 => Some(AddressBlock::around(address, to.length)),
@@ -249,7 +249,7 @@ fn ipv4_block(to: Prefix) -> Option<AddressBlock> {
     }
 }
 
-/// Whether these are addresses besides those that every machine and every link has.
+/// Whether these are addresses other than those that every machine and every link has.
 fn goes_beyond_links(to: Prefix) -> bool {
     match to.address {
         IpAddr::V6(address) => {
@@ -259,10 +259,9 @@ fn goes_beyond_links(to: Prefix) -> bool {
     }
 }
 
-/// Take the first block that no other shell has, by a route to it.
+/// Take the first block that no other shell has, by adding a route to it.
 ///
-/// The kernel refuses a second route to the same block, which settles the race between two shells that
-/// start at once.
+/// The kernel refuses a second route to the same block, which settles the race between two shells that start at once.
 fn claim_block(routes: &Routes, device: Device, candidates: &[AddressBlock]) -> Result<AddressBlock> {
     for block in candidates {
         match routes.add_route(block.addresses(Family::V4), &Target::Device(device)) {

@@ -19,10 +19,10 @@ pub struct LinkDescription<'a> {
     pub start: Nanos,
 }
 
-/// A log with one line per event: its time in ms since the link began, what it is, and bytes.
+/// A log with one line per event: its time in ms since the link began, the kind of event, and bytes.
 ///
-/// `+` a packet arrives, `#` the link could send, `-` a packet leaves (with its delay in ms), `d` packets are
-/// dropped (with their number). Sizes are IP length + 4.
+/// `+` a packet arrives, `#` the link could send, `-` a packet leaves (with its delay in ms), `d` packets are dropped
+/// (with their number). Sizes are IP length + 4.
 pub struct MahimahiLog {
     output: Output,
     start: Nanos,
@@ -55,7 +55,7 @@ impl MahimahiLog {
     }
 }
 
-/// A word as sh takes it, whatever is in it.
+/// A word quoted for sh, whatever it contains.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
@@ -79,7 +79,7 @@ impl LinkObserver for MahimahiLog {
     }
 
     fn departed(&mut self, packet: &Packet, arrived: Nanos, at: Nanos) {
-        // The difference of the times shown, so that time minus delay is the arrival's line.
+        // The difference of the rounded times, so that time minus delay is the time in the arrival's line.
         let delay = self.milliseconds(at) - self.milliseconds(arrived);
         self.output.line(format_args!("{} - {} {delay}", self.milliseconds(at), size(packet)));
     }

@@ -11,7 +11,7 @@ use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 /// How often the line is written.
 const PERIOD: Nanos = NANOS_PER_SECOND;
 
-/// Counts what happens at a link, and shows the directions that have an observer.
+/// Counts the events at a link, and shows the directions that have an observer.
 #[derive(Clone)]
 pub struct Meter(Rc<RefCell<Counts>>);
 
@@ -69,7 +69,7 @@ impl Meter {
         self.0.borrow().next
     }
 
-    /// Write a line if it is due. A terminal that is gone is no reason to stop.
+    /// Write a line if it is due. Errors are ignored, since the terminal may be gone.
     pub fn show(&self, now: Nanos, terminal: &mut dyn Write) {
         let mut counts = self.0.borrow_mut();
         if counts.next > now {

@@ -1,4 +1,4 @@
-//! Files that are written while packets pass, and whose errors are not lost.
+//! Files that are written while packets pass; their errors are kept and reported later.
 
 use std::cell::RefCell;
 use std::fmt::Arguments;
@@ -13,7 +13,7 @@ use crate::time::Nanos;
 
 /// A file of [`Outputs`].
 ///
-/// Writing never fails at once; [`Outputs::flush`] returns the first error.
+/// Writing reports no errors; [`Outputs::flush`] returns the first one.
 #[derive(Clone)]
 pub struct Output(Rc<RefCell<Inner>>);
 
@@ -41,7 +41,7 @@ impl Output {
         }
     }
 
-    /// Where it is written.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.0.borrow().path.clone()
@@ -56,7 +56,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Create a file, in place of one that may be there.
+    /// Create a file; an existing one is replaced.
     pub fn create(&mut self, path: &Path) -> Result<Output> {
         let file = File::create(path).attempt(|| format!("create the log {}", path.display()))?;
         let inner = Inner { path: path.to_owned(), file: BufWriter::new(file), failure: None };
@@ -70,20 +70,20 @@ impl Outputs {
         self.meter = Some(meter);
     }
 
-    /// When there is something to show next.
+    /// When the next output is due.
     #[must_use]
     pub fn next_due(&self) -> Option<Nanos> {
         self.meter.as_ref().map(Meter::next)
     }
 
-    /// Show what is due.
+    /// Write the output that is due.
     pub fn show_due(&mut self, now: Nanos) {
         if let Some(meter) = &self.meter {
             meter.show(now, &mut io::stderr());
         }
     }
 
-    /// Write all buffers to their files. Returns the first error there was.
+    /// Write all buffers to their files. Returns the first error that occurred.
     pub fn flush(&mut self) -> Result<()> {
         for output in &self.files {
             let mut inner = output.0.borrow_mut();

@@ -9,9 +9,9 @@ use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
 /// A table with one row per packet that left a link (`leave`), was dropped by its queue (`drop`) or was lost (`lost`).
 ///
-/// `time_s` is when that was, counted from the link's start, to the nanosecond; `bytes` is the IP length;
-/// `delay_ms` is how long a packet was at the link (empty for one that was dropped or lost); `protocol` is IP's number.
-/// Both directions may share one file.
+/// `time_s` is the time of this event since the link's start, to the nanosecond; `bytes` is the IP length; `delay_ms`
+/// is how long the packet was at the link (empty if it was dropped or lost); `protocol` is IP's number. Both directions
+/// may share one file.
 #[derive(Clone)]
 pub struct PacketLog {
     output: Output,
@@ -47,7 +47,7 @@ impl PacketLog {
     }
 }
 
-/// Protocol, source, source port, destination, destination port; ports are empty where there are none.
+/// Protocol, source, source port, destination, destination port; the ports are empty for protocols without them.
 fn flow(packet: &[u8]) -> Option<String> {
     let (protocol, header, source, destination) = match packet.first()? >> 4 {
         4 => {

@@ -1,8 +1,8 @@
 //! The packets of a link as a capture that Wireshark and tcpdump read
 //! (<https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>).
 //!
-//! Written here and not with the crate pcap-file: its latest release, 2.0.0, ignores the resolution of times that an
-//! interface declares, and it would bring seven more crates to replace the forty lines of [`PcapngBlock`].
+//! This does not use the crate pcap-file: its latest release, 2.0.0, ignores the resolution of times that an interface
+//! declares, and it would add seven more crates to replace the forty lines of [`PcapngBlock`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -49,14 +49,14 @@ impl Interface {
 }
 
 /// Captures one direction: each packet when it leaves the link, when it is dropped there, or when it is lost. A comment
-/// says which, and how long the packet was at the link. Both directions share one file.
+/// states the event, and how long the packet was at the link. Both directions share one file.
 ///
-/// A packet that is lost behind the link is captured twice, since it left the link before.
+/// A packet that is lost after the link is captured twice, since it left the link before.
 #[derive(Clone)]
 pub struct Capture {
     output: Output,
     interface: Interface,
-    /// The number to add to the monotonic clock for nanoseconds since 1970.
+    /// Nanoseconds since 1970 minus the monotonic clock.
     epoch: Nanos,
 }
 
@@ -94,7 +94,7 @@ impl Capture {
         block.number(&(self.interface as u32).to_le_bytes());
         block.number(&((time >> 32) as u32).to_le_bytes());
         block.number(&(time as u32).to_le_bytes());
-        // Captured, and on the link.
+        // The captured length, and the original length.
         block.number(&length.to_le_bytes());
         block.number(&length.to_le_bytes());
         block.padded(&bytes);

@@ -7,7 +7,7 @@ const ECN_BITS: u8 = 0b11;
 const CONGESTION_EXPERIENCED: u8 = 0b11;
 
 impl Packet {
-    /// Mark the packet as "congestion experienced", if its sender understands that; whether it does.
+    /// Mark the packet as "congestion experienced", if its sender supports that; returns whether it does.
     pub fn mark_congestion(&mut self) -> bool {
         let bytes = &mut self.bytes;
         match bytes.first().map(|first| first >> 4) {
@@ -22,7 +22,7 @@ impl Packet {
                 bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
                 true
             }
-            // The traffic class lies across the first two bytes; its low bits are bits 4 and 5 of the second.
+            // The traffic class spans the first two bytes; its two lowest bits are bits 4 and 5 of the second byte.
             Some(6) if bytes.len() >= 40 => {
                 if bytes[1] & (ECN_BITS << 4) == 0 {
                     return false;

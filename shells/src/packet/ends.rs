@@ -1,10 +1,10 @@
-//! Whose packet it is: the addresses in the IP header.
+//! The ends of a packet: the addresses in the IP header.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Packet;
 
-/// Where a packet comes from, or where it goes.
+/// The source or the destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Source,
@@ -12,7 +12,7 @@ pub enum End {
 }
 
 impl Packet {
-    /// The address at one end (RFC 791, section 3.1; RFC 8200, section 3); `None` for what has no whole IP header.
+    /// The address at one end (RFC 791, section 3.1; RFC 8200, section 3); `None` without a complete IP header.
     #[must_use]
     pub fn address(&self, end: End) -> Option<IpAddr> {
         let is_destination = usize::from(end == End::Destination);

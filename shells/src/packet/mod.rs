@@ -16,21 +16,21 @@ pub use offload::{OFFLOAD_BYTES, Offload};
 /// The largest IP packet that an emulated link carries, bytes.
 pub const MTU: usize = 1500;
 
-/// Bytes of the header that Mahimahi's TUN devices put before each packet. Mahimahi counts it with the packet: in
-/// delivery opportunities, in the limits of queues and in its logs.
+/// The bytes of the header that Mahimahi's TUN devices put before each packet. Mahimahi counts it as a part of the
+/// packet: in delivery opportunities, in the limits of queues and in its logs.
 pub const TUN_HEADER_BYTES: usize = 4;
 
 /// The largest packet as Mahimahi counts it, 1504 bytes.
 ///
-/// One opportunity of a trace sends one such packet. The queues that RFC 8033, 8289 and 8290 describe use it where
-/// those say "one packet" or MTU, so that a packet of full size is one packet whether or not its header counts.
+/// One opportunity of a trace sends one such packet. In RFC 8033, 8289 and 8290, it stands for "one packet" or MTU, so
+/// that a packet of full size is one packet whether or not its header counts.
 pub const FULL_PACKET_BYTES: usize = MTU + TUN_HEADER_BYTES;
 
 /// An IP packet as read from a TUN device, without any link layer header.
 ///
-/// The kernel may hand over many TCP segments as one large packet, and may leave checksums for a network card to
-/// fill in; [`Offload`] says which. An element that shapes or drops packets must treat each of
-/// [`Packet::into_segments`] by itself. An element that treats all packets of an instant alike need not.
+/// The kernel may pass many TCP segments as one large packet, and may leave checksums for a network card to fill in;
+/// [`Offload`] describes this. An element that shapes or drops packets must treat each of [`Packet::into_segments`] by
+/// itself. An element that treats all packets of an instant alike need not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     bytes: Box<[u8]>,
@@ -55,7 +55,7 @@ impl Packet {
         &self.bytes
     }
 
-    /// The bytes with the checksum that the kernel may have left undone.
+    /// The bytes, with the checksum filled in if the kernel has not done so.
     #[must_use]
     pub fn checksummed_bytes(&self) -> Cow<'_, [u8]> {
         let fields = self.offload.checksum_start().zip(self.offload.checksum_field());
@@ -63,7 +63,7 @@ impl Packet {
             None => Cow::Borrowed(&self.bytes),
             Some((start, field)) => {
                 let mut bytes = self.bytes.to_vec();
-                // The field holds the sum over the pseudo header so far.
+                // The field already contains the sum over the pseudo header.
                 let checksum = !sum(&[&bytes[start..]]);
                 bytes[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
                 Cow::Owned(bytes)
@@ -83,19 +83,19 @@ impl Packet {
         self.bytes.len()
     }
 
-    /// Bytes of all the packets that would be on a wire for it.
+    /// The total bytes of the packets that would be on a wire for it.
     #[must_use]
     pub fn wire_length(&self) -> usize {
         segments::total(self)
     }
 
-    /// Bytes of the largest packet that would be on a wire for it.
+    /// The bytes of the largest packet that would be on a wire for it.
     #[must_use]
     pub fn largest_segment(&self) -> usize {
         segments::largest(self)
     }
 
-    /// The packets that would be on a wire, in order; mostly this one itself.
+    /// The packets that would be on a wire, in order; usually this packet itself.
     pub fn into_segments(self) -> impl Iterator<Item = Self> {
         segments::split(self)
     }

@@ -10,7 +10,7 @@ const SEGMENTATION_TCP4: u8 = 1;
 const SEGMENTATION_TCP6: u8 = 4;
 const SEGMENTATION_ECN: u8 = 0x80;
 
-/// Work left undone: a checksum to fill in, a large packet to cut into segments.
+/// Work left undone: a checksum to fill in, or a large packet to split into segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     flags: u8,
@@ -46,7 +46,7 @@ impl Offload {
         bytes
     }
 
-    /// Payload bytes of each segment, if the packet is many TCP segments in one.
+    /// The payload bytes of each segment, if the packet consists of many TCP segments.
     #[must_use]
     pub fn tcp_segment_bytes(&self) -> Option<usize> {
         let tcp = matches!(self.segmentation & !SEGMENTATION_ECN, SEGMENTATION_TCP4 | SEGMENTATION_TCP6);
@@ -59,13 +59,13 @@ impl Offload {
         (self.flags & NEEDS_CHECKSUM != 0).then_some(usize::from(self.checksum_start))
     }
 
-    /// Where that checksum stands.
+    /// The position of that checksum.
     #[must_use]
     pub fn checksum_field(&self) -> Option<usize> {
         self.checksum_start().map(|start| start + usize::from(self.checksum_offset))
     }
 
-    /// The offload of one segment cut out of the packet: only its checksum is left undone.
+    /// The offload of one segment of the packet: only its checksum is left undone.
     #[must_use]
     pub(super) fn of_segment(self) -> Self {
         Self { segmentation: SEGMENTATION_NONE, segment_bytes: 0, header_bytes: 0, ..self }

@@ -1,15 +1,15 @@
-//! Packets that no router would pass on (RFC 4291, section 2.5.6 and 2.7).
+//! Packets that no router forwards (RFC 4291, sections 2.5.6 and 2.7).
 
 use std::net::Ipv6Addr;
 
 use super::Packet;
 
-/// The widest multicast scope that ends at a link.
+/// The widest multicast scope that is limited to a link.
 const LINK_LOCAL_SCOPE: u8 = 2;
 
 impl Packet {
-    /// Whether the packet is IPv6's talk with the neighbours on a link: discovering them, their routers, and
-    /// who listens to which group.
+    /// Whether the packet belongs to IPv6's protocols between neighbours on a link: discovery of neighbours and
+    /// routers, and membership in multicast groups.
     #[must_use]
     pub fn is_for_link_only(&self) -> bool {
         let address = |at: usize| {

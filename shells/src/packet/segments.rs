@@ -1,4 +1,4 @@
-//! Cutting a large TCP packet into the segments that would be on a wire, as a network card does.
+//! Splits a large TCP packet into the segments that would be on a wire, as a network card does.
 
 use super::checksum::sum;
 use super::{Offload, Packet};
@@ -7,7 +7,7 @@ const TCP_MINIMUM: usize = 20;
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
 
-/// The segments of a packet, in order; the packet itself if it cannot be cut.
+/// The segments of a packet, in order; the packet itself if it cannot be split.
 pub fn split(packet: Packet) -> impl Iterator<Item = Packet> {
     let (whole, cut) = match Cut::of(&packet) {
         None => (Some(packet), None),
@@ -30,11 +30,11 @@ pub fn total(packet: &Packet) -> usize {
     packet.ip_length() + Cut::of(packet).map_or(0, |cut| cut.payload * (cut.count - 1))
 }
 
-/// Where a packet is cut.
+/// How a packet is split.
 #[derive(Clone, Copy)]
 struct Cut {
     ipv6: bool,
-    /// Where the TCP header begins, and where it ends.
+    /// The start and the end of the TCP header.
     transport: usize,
     payload: usize,
     segment_bytes: usize,
@@ -42,7 +42,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// `None` when the packet is one segment, or its headers are not what they claim to be.
+    /// `None` when the packet is one segment, or when its headers are invalid.
     fn of(packet: &Packet) -> Option<Self> {
         let segment_bytes = packet.offload.tcp_segment_bytes()?;
         let transport = packet.offload.checksum_start()?;
@@ -95,7 +95,7 @@ impl Cut {
         if index > 0 {
             bytes[at + 13] &= !CWR;
         }
-        // Until the checksum is complete, the field holds the sum over the pseudo header.
+        // Until the checksum is complete, the field contains the sum over the pseudo header.
         let addresses = if self.ipv6 { 8..40 } else { 12..20 };
         let length = (bytes.len() - at) as u32;
         let pseudo = sum(&[&bytes[addresses], &length.to_be_bytes(), &[0, 6]]);
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// A TCP packet over IPv4 with that payload, flags FIN PSH ACK CWR and sequence number near its end.
+    /// A TCP packet over IPv4 with this payload, flags FIN PSH ACK CWR and a sequence number near the maximum.
     fn large_tcp4(payload: &[u8], segment_bytes: u16) -> Packet {
         let mut bytes = vec![0u8; 52];
         bytes[0] = 0x45;

@@ -1,4 +1,4 @@
-//! Packets in order of arrival, counted against a limit: what the queues that have one share.
+//! Packets in order of arrival, counted against a limit: the common part of queues with a limit.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ impl Backlog {
         Some(waiting)
     }
 
-    /// Bytes that wait, as the limit counts them.
+    /// The waiting bytes, as the limit counts them.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! CoDel (RFC 8289): drops when packets have waited too long for too long.
+//! CoDel (RFC 8289): drops packets when the waiting time has been too long for too long.
 
 use super::backlog::Backlog;
 use super::{Limit, Parameter, Queue, QueueArguments, QueueKind, Waiting};
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::packet::{FULL_PACKET_BYTES, Packet};
 use crate::time::{NANOS_PER_MILLISECOND, Nanos};
 
-/// Its name and arguments, and how one is made.
+/// The name, the arguments and the constructor.
 pub const KIND: QueueKind = QueueKind {
     name: "codel",
     summary: "Drops when packets wait too long for too long (RFC 8289)",
@@ -29,7 +29,7 @@ pub(super) const ECN: Parameter = Parameter::flag("ecn");
 pub struct CoDelSettings {
     /// The waiting time that a good queue does not exceed for long.
     pub target: Nanos,
-    /// How long it may exceed that: a worst-case round-trip time.
+    /// How long the waiting time may exceed the target: a worst-case round-trip time.
     pub interval: Nanos,
     /// Mark packets that allow it as "congestion experienced" instead of dropping them (RFC 3168).
     pub ecn: bool,
@@ -93,7 +93,7 @@ pub(super) struct Law {
     first_above: Option<Nanos>,
     dropping: bool,
     drop_next: Nanos,
-    /// Drops in this dropping state, and their number when it was entered.
+    /// The number of drops in this dropping state, and its value when the state was entered.
     count: u32,
     last_count: u32,
 }
@@ -135,7 +135,7 @@ impl Law {
         Some(waiting)
     }
 
-    /// Take out the next packet, and whether it may be dropped.
+    /// Take out the next packet; also returns whether it may be dropped.
     fn take(&mut self, backlog: &mut Backlog, now: Nanos) -> Option<(Waiting, bool)> {
         let Some(waiting) = backlog.pop() else {
             self.first_above = None;
@@ -198,9 +198,10 @@ mod tests {
     #[test]
     fn a_standing_queue_is_dropped_from_after_an_interval_and_ever_faster() {
         let times = drop_times(30, 1000);
-        // It stands above target from 5 ms on; 100/√1, 100/√2, … ms between drops after the first.
+        // The waiting time exceeds the target from 5 ms on. After the first drop, the intervals are 100/√1, 100/√2, …
+        // ms.
         assert_eq!(&times[..4], [105, 205, 276, 334]);
-        // 30 packets wait at first and each drop shortens that by one, so it ends near the target.
+        // At first 30 packets wait; each drop removes one, so the queue ends near the target.
         assert!((23..=27).contains(&times.len()), "{times:?}");
     }
 

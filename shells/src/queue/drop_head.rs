@@ -1,11 +1,11 @@
-//! A queue that makes room for what arrives by dropping what has waited longest.
+//! A queue that makes room for arriving packets by dropping those that have waited longest.
 
 use super::backlog::Backlog;
 use super::{Limit, Queue, QueueKind, Waiting};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
-/// Its name, and how one is made.
+/// The name and the constructor.
 pub const KIND: QueueKind = QueueKind {
     name: "drophead",
     summary: "Drops what has waited longest when it is full",

@@ -1,11 +1,11 @@
-//! A queue that drops what arrives when it is full.
+//! A queue that drops arriving packets when it is full.
 
 use super::backlog::Backlog;
 use super::{Limit, Queue, QueueKind, Waiting};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
-/// Its name, and how one is made.
+/// The name and the constructor.
 pub const KIND: QueueKind = QueueKind {
     name: "droptail",
     summary: "Drops what arrives when it is full",

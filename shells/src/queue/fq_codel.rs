@@ -1,4 +1,4 @@
-//! FQ-CoDel (RFC 8290): flows take turns, each with a CoDel of its own.
+//! FQ-CoDel (RFC 8290): flows take turns, each with its own CoDel.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::packet::{FULL_PACKET_BYTES, Packet};
 use crate::time::Nanos;
 
-/// Its name and arguments, and how one is made.
+/// The name, the arguments and the constructor.
 pub const KIND: QueueKind = QueueKind {
     name: "fq_codel",
     summary: "Lets flows take turns, each with a CoDel of its own (RFC 8290)",
@@ -38,11 +38,11 @@ fn build(parts: QueueParts<'_>) -> Result<Box<dyn Queue>> {
     Ok(Box::new(FqCoDel::new(CoDelSettings::from_arguments(parts.arguments)?, flows as usize, limit)))
 }
 
-/// One FQ-CoDel queue. Packets share a flow when their addresses, protocol and ports hash alike.
+/// One FQ-CoDel queue. Packets share a flow when their addresses, protocol and ports have the same hash.
 pub struct FqCoDel {
     limit: Limit,
     flows: Vec<Flow>,
-    /// Flows that have just begun, and those that have had a turn; by index.
+    /// Indexes of the flows that have just begun, and of those that have had a turn.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     packets: usize,
@@ -144,7 +144,7 @@ impl Queue for FqCoDel {
                 self.uncount(&waiting.packet);
                 return Some(waiting);
             }
-            // A new flow that runs empty waits behind the old ones once, so that it is not new again at once.
+            // A new flow that becomes empty waits after the old ones once, so that it is not immediately new again.
             self.end_turn(is_new);
             if is_new && !self.old.is_empty() {
                 self.old.push_back(index);
@@ -159,7 +159,7 @@ impl Queue for FqCoDel {
     }
 }
 
-/// A hash of what distinguishes flows: addresses, protocol and, where there are any, ports.
+/// A hash of what distinguishes flows: addresses, protocol and, if the protocol has them, ports.
 fn flow_hash(packet: &[u8]) -> u64 {
     let (tcp, udp) = (6, 17);
     let (addresses, protocol, header) = match packet.first().map(|first| first >> 4) {
@@ -170,7 +170,7 @@ fn flow_hash(packet: &[u8]) -> u64 {
     let has_ports = protocol.is_some_and(|number| *number == tcp || *number == udp);
     let ports = packet.get(header..header + 4).filter(|_| has_ports);
     let words = addresses.into_iter().chain(ports).flatten().chain(protocol);
-    // FNV-1a, with a finish that spreads its high bits.
+    // FNV-1a, with a final step that spreads its high bits.
     let hash = words
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
     hash ^ (hash >> 32)
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::time::NANOS_PER_MILLISECOND;
 
-    /// A UDP packet of that length from that port.
+    /// A UDP packet of this length from this port.
     fn packet(port: u16, length: usize) -> Packet {
         let mut bytes = vec![0; length];
         bytes[0] = 0x45;

@@ -6,7 +6,7 @@ use super::{Queue, QueueKind, Waiting};
 use crate::packet::Packet;
 use crate::time::Nanos;
 
-/// Its name, and how one is made.
+/// The name and the constructor.
 pub const KIND: QueueKind = QueueKind {
     name: "infinite",
     summary: "Keeps every packet",

@@ -1,4 +1,4 @@
-//! The kinds of queues: what each is called, which arguments it has, and how one is made.
+//! The kinds of queues: the name, the arguments and the constructor of each.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Display};
@@ -11,8 +11,8 @@ use crate::units::{parse_decimal, parse_milliseconds};
 
 /// A kind of queue.
 ///
-/// The file of each queue defines one, and [`super::KINDS`] lists them. The names and texts of the command line, the
-/// table in README and the tests with random input follow from that list.
+/// Each queue's file defines one, and [`super::KINDS`] lists them. The names and texts of the command line, the table
+/// in README and the tests with random input are derived from that list.
 pub struct QueueKind {
     /// Its name on the command line.
     pub name: &'static str,
@@ -26,7 +26,7 @@ pub struct QueueKind {
     pub build: fn(QueueParts<'_>) -> Result<Box<dyn Queue>>,
 }
 
-/// An argument that a queue may have.
+/// An argument of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub name: &'static str,
@@ -92,7 +92,7 @@ impl PartialEq for QueueKind {
     }
 }
 
-/// The facts that a queue needs to know about its link.
+/// The properties of its link that a queue needs.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkFacts {
     /// The mean rate.
@@ -103,9 +103,9 @@ pub struct LinkFacts {
     pub rtt: Option<Nanos>,
 }
 
-/// The parts that a queue is made of.
+/// The parts from which a queue is made.
 pub struct QueueParts<'a> {
-    /// The limit that its arguments give; none if no argument gives one.
+    /// The limit in its arguments, if they contain one.
     pub limit: Option<Limit>,
     pub link: LinkFacts,
     pub random: Random,
@@ -114,7 +114,7 @@ pub struct QueueParts<'a> {
 }
 
 impl QueueParts<'_> {
-    /// The limit, for a queue that cannot do without.
+    /// The limit, for a queue that requires one.
     pub fn required_limit(&self) -> Result<Limit> {
         let missing =
             || Error::new(format!("a {} queue needs a limit; give packets, bytes, ms or bdp", self.kind));
@@ -122,12 +122,12 @@ impl QueueParts<'_> {
     }
 }
 
-/// The arguments of a queue as they were written, by their names.
+/// The arguments of a queue as written, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueArguments(pub(super) BTreeMap<String, String>);
 
 impl QueueArguments {
-    /// The number that the argument of that name gives.
+    /// The value of the argument `name` as a number.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         self.parse(name, |value| {
             parse_decimal(value)
@@ -136,12 +136,12 @@ impl QueueArguments {
         })
     }
 
-    /// The time that the argument of that name gives in milliseconds.
+    /// The value of the argument `name`, in milliseconds, as a time.
     pub fn milliseconds(&self, name: &str) -> Result<Option<Nanos>> {
         self.parse(name, parse_milliseconds)
     }
 
-    /// Whether the argument of that name is 1; no value means 1, and no argument 0.
+    /// Whether the argument `name` is 1; without a value it is 1, and if it is missing 0.
     pub fn flag(&self, name: &str) -> Result<bool> {
         let flag = self.parse(name, |value| match value {
             "" | "1" => Ok(true),

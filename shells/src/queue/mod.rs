@@ -24,11 +24,11 @@ pub use spec::QueueSpec;
 use crate::packet::Packet;
 use crate::time::Nanos;
 
-/// Every kind of queue, in the order of the help. To add one: a file that defines its `KIND`, and a line here.
+/// Every kind of queue, in the order of the help. To add one, add a file that defines its `KIND`, and a line here.
 pub const KINDS: &[QueueKind] =
     &[infinite::KIND, drop_tail::KIND, drop_head::KIND, codel::KIND, pie::KIND, fq_codel::KIND];
 
-/// The kind of that name.
+/// The kind called `name`.
 #[must_use]
 pub fn kind(name: &str) -> Option<&'static QueueKind> {
     KINDS.iter().find(|kind| kind.name == name)
@@ -58,13 +58,13 @@ pub trait Queue {
 mod testing {
     use super::*;
 
-    /// A packet of that IP length, arrived then.
+    /// A packet of this IP length that arrived at this time.
     pub fn waiting(length: usize, arrived: Nanos) -> Waiting {
         Waiting { packet: Packet::new(&vec![0; length]), arrived }
     }
 
-    /// Enqueue packets of these lengths at once: the lengths of those that leave the queue, and of those
-    /// that were dropped.
+    /// Enqueue packets of these lengths at once; return the lengths of those that leave the queue, and of those that
+    /// were dropped.
     pub fn kept_and_dropped(queue: &mut dyn Queue, lengths: &[usize]) -> (Vec<usize>, Vec<usize>) {
         let mut dropped = Vec::new();
         for length in lengths {

@@ -1,4 +1,4 @@
-//! PIE (RFC 8033): drops at random, with a probability that holds the waiting time at a reference.
+//! PIE (RFC 8033): drops packets at random, with a probability that keeps the waiting time at a reference.
 
 use super::backlog::Backlog;
 use super::{Limit, Parameter, Queue, QueueKind, QueueParts, Waiting};
@@ -7,7 +7,7 @@ use crate::packet::{FULL_PACKET_BYTES, Packet};
 use crate::random::Random;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 
-/// Its name and arguments, and how one is made.
+/// The name, the arguments and the constructor.
 pub const KIND: QueueKind = QueueKind {
     name: "pie",
     summary: "Drops at random to hold a waiting time (RFC 8033)",
@@ -37,12 +37,12 @@ const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
 /// A queue that holds no more than this many bytes never loses a packet (RFC 8033, 4.1).
 const TWO_PACKETS: usize = 2 * FULL_PACKET_BYTES;
-/// Up to this probability packets are marked that allow it; beyond, they are dropped (RFC 8033, 5.1).
+/// Up to this probability, packets that allow it are marked; beyond, they are dropped (RFC 8033, 5.1).
 const MARK_UP_TO: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieSettings {
-    /// The waiting time to hold (`QDELAY_REF`).
+    /// The waiting time to keep (`QDELAY_REF`).
     pub reference: Nanos,
     /// How long a burst may last before anything is dropped (`MAX_BURST`).
     pub burst: Nanos,
@@ -64,7 +64,7 @@ pub struct Pie {
     backlog: Backlog,
     random: Random,
     probability: f64,
-    /// Probability gathered since the last drop, which keeps drops apart.
+    /// The probability accumulated since the last drop, which spaces drops.
     accumulated: f64,
     burst_left: Nanos,
     delay: Nanos,
@@ -133,7 +133,7 @@ impl Pie {
         self.delay_before = self.delay;
     }
 
-    /// Whether an arriving packet is to be dropped or marked though there is room; RFC 8033, 4.1.
+    /// Whether an arriving packet is dropped or marked although there is room; RFC 8033, 4.1.
     fn drops_early(&mut self) -> bool {
         let calm = self.delay_before < self.settings.reference / 2 && self.probability < 0.2;
         if self.burst_left > 0 || calm || self.backlog.bytes() <= TWO_PACKETS {

@@ -1,4 +1,4 @@
-//! A queue as people describe it: Mahimahi's name for it, and its arguments.
+//! A queue as described on the command line: Mahimahi's name for it, and its arguments.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -22,7 +22,7 @@ impl Default for QueueSpec {
 }
 
 impl QueueSpec {
-    /// Parse arguments such as `packets=10,bytes=15000`; each must be one that the kind has.
+    /// Parse arguments such as `packets=10,bytes=15000`; the kind must have each of them.
     pub fn parse(kind: &'static QueueKind, text: &str) -> Result<Self> {
         let mut arguments = BTreeMap::new();
         for argument in text.split(',').map(str::trim).filter(|argument| !argument.is_empty()) {
@@ -58,7 +58,7 @@ impl QueueSpec {
         Self::parse(&drop_tail::KIND, &format!("{name}={digits}"))
     }
 
-    /// The queue itself, for such a link.
+    /// The queue itself, for a link with these properties.
     pub fn build(&self, link: LinkFacts, random: Random) -> Result<Box<dyn Queue>> {
         let limit = self.limit(link)?;
         (self.kind.build)(QueueParts { limit, link, random, kind: self.kind, arguments: &self.arguments })

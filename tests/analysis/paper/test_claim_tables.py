@@ -1,4 +1,4 @@
-"""The tables of claims say what was declared, and show what the claims are tested on."""
+"""The tables of claims state the declaration, and show the numbers on which claims are tested."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

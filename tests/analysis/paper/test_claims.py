@@ -1,4 +1,4 @@
-"""The paper's sentences on simulated campaigns in which they are true, in which they are not, and on parts of one."""
+"""The paper's sentences on simulated campaigns in which they are true or false, and on incomplete ones."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,14 +21,15 @@ from analysis.statistics.samples import Array, Samples
 RTT_MS = {"dsl": 24.0, "lte": 74.0, "da2gc": 262.0, "mss": 760.0}
 SCALE_MS = np.array([900.0, 1500.0, 16000.0, 14000.0])
 NETWORKS, PROTOCOLS = tuple(RTT_MS), ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
-# An effect: what a protocol's times are multiplied by in each network, and what of its RTT they have less.
+# An effect on a protocol's times in each network: a factor, and by how much of the RTT they are shorter.
 Effect = tuple[float | list[float], float | list[float]]
 
 
 def campaign(
     effects: Mapping[str, Effect], sites: int = 14, blocks: int = 8, seed: int = 1, noise: float = 0.01
 ) -> Samples:
-    """Every network, protocol and metric of the paper; pages differ in length, blocks in what they share."""
+    """A campaign with every network, protocol and metric of the paper; pages differ in length, blocks in a shared
+    factor."""
     draw = np.random.default_rng(seed)
     shape = (len(NETWORKS), sites, len(FIGURE_METRICS), blocks)
     page = SCALE_MS[:, None, None, None] * np.exp(draw.normal(0, 0.6, (1, sites, 1, 1)))
@@ -44,7 +45,7 @@ def campaign(
 
 
 def inputs(given: Samples, facts: Mapping[str, Mapping[str, float]] | None = None, **changes: object) -> ClaimInputs:
-    """`given` with all that the claims need of it; `changes` replace parts."""
+    """`given` with everything else that the claims need; `changes` replace parts."""
     one = {name: {"bytes": 1e6 + number, "servers": 1 + number % 3} for number, name in enumerate(given.sites)}
     defaults = ClaimInputs(given, hypotheses.load(), pd.DataFrame(), RTT_MS, one if facts is None else facts)
     return replace(defaults, **changes)  # type: ignore[arg-type]
@@ -58,7 +59,7 @@ def verdicts(given: ClaimInputs) -> dict[str, str]:
 def without(
     given: Samples, *, networks: tuple[str, ...] = (), protocols: tuple[str, ...] = (), metrics: tuple[str, ...] = ()
 ) -> Samples:
-    """`given` without some of its names."""
+    """`given` without the named networks, protocols and metrics."""
     values = given.values
     for axis, names, dropped in (
         (0, given.networks, networks),
@@ -93,7 +94,7 @@ def test_a_lead_of_one_round_trip_is_the_handshake() -> None:
 
 
 def test_a_lead_of_some_per_cent_is_not_the_handshake() -> None:
-    """It grows by about one round trip per round trip, since pages take longer behind long paths."""
+    """The lead grows by about one round trip per round trip, since pages take longer on long paths."""
     table, conditions = claims(inputs(campaign({"quic": (0.95, 0)})))
     results = conditions[(conditions["claim"] == "handshake") & conditions["decides"]]
     assert 0.4 < results["value"].iloc[0] < 1.6
@@ -142,7 +143,7 @@ def test_what_matters_more_whichever_is_faster(control: float, protocol: float, 
 def test_what_matters_more_is_judged_in_blocks_of_all_four() -> None:
     given = campaign({"tcp+bbr": (0.7, 0.0), "quic": (0.9, 0.0), "quic+bbr": (0.63, 0.0)})
     values = given.values.copy()
-    # Half of the blocks lack QUIC+BBR; in these TCP+BBR is slow.
+    # Half of the blocks lack QUIC+BBR; in these blocks TCP+BBR is slow.
     values[:, :, PROTOCOLS.index("quic+bbr"), :, :5] = np.nan
     values[:, :, PROTOCOLS.index("tcp+bbr"), :, :5] *= 3
     results = controls_matter_more(inputs(replace(given, values=values)), network="mss", metric="plt")
@@ -171,7 +172,7 @@ def test_the_interaction_needs_blocks_of_all_four() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.02, 0.3])
 def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: float) -> None:
-    """Blocks of four protocols without an interaction, with effects of the same size."""
+    """Blocks of four protocols without an interaction; all effects are equal."""
     effects = {"tcp+bbr": (0.8, 0.0), "quic": (0.8, 0.0), "quic+bbr": (0.64, 0.0)}
     decided = np.zeros(2)
     campaigns = 150
@@ -182,7 +183,7 @@ def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: fl
             controls_matter_more(given, network="mss", metric="si"),
         )
         decided += [judge(conditions, 0.05)[0] != NOT_DECIDED for conditions in results]
-    # 5 % of 150 are 7.5; 16 or more happen once in 300 times.
+    # On average 5 % of 150, which is 7.5; 16 or more occur once in 300 times.
     assert (decided <= 16).all()
 
 
@@ -199,7 +200,7 @@ def test_a_claim_on_a_contrast_of_the_family_rests_on_its_corrected_p_value() ->
 def test_controls_that_matter_behind_dsl_are_found() -> None:
     result = verdicts(inputs(campaign({"tcp+bbr": ([0.9, 1.0, 1.0, 1.0], 0.0)})))
     assert result["controls_dsl_lte"] == DOES_NOT_HOLD
-    # The margin itself is neither nothing nor something.
+    # A value exactly at the margin counts neither as nothing nor as something.
     margin = margins(campaign({}), Pair("tcp+", "tcp+bbr"), hypotheses.load(), RTT_MS)[0, FIGURE_METRICS.index("si")]
     slightly = campaign({"tcp+bbr": ([np.exp(-margin), 1.0, 1.0, 1.0], 0.0)})
     assert verdicts(inputs(slightly))["controls_dsl_lte"] == NOT_DECIDED
@@ -225,7 +226,7 @@ def test_gains_that_go_with_size_and_those_that_do_not() -> None:
 
 
 def sized_inputs(gains: Array, size: Array, runs: int, noise: float, seed: int) -> ClaimInputs:
-    """Sites of these sizes whose log ratios are `gains` (networks x sites), with `noise` of every run."""
+    """Sites with these sizes whose log ratios are `gains` (networks x sites); each run has `noise`."""
     draw = np.random.default_rng(seed)
     shape = (*gains.shape, 1, runs)
     effects = {"tcp+": np.zeros(gains.shape), "quic": gains}
@@ -240,7 +241,7 @@ def size_verdict(given: ClaimInputs) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("runs", "outlier"), [(3, 0.0), (5, 0.0), (5, 1.0)])
 def test_noise_does_not_pass_for_little_influence(runs: int, outlier: float) -> None:
-    """Gains depend wholly on size, but scatter by 2 % over sites and by 10 % over runs; one site may lie far out."""
+    """Gains depend only on size, but scatter by 2 % over sites and by 10 % over runs; one site may be an outlier."""
     results = []
     for seed in range(20):
         size = np.random.default_rng(seed).permutation(38).astype(float)
@@ -254,7 +255,7 @@ def test_noise_does_not_pass_for_little_influence(runs: int, outlier: float) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize(("runs", "scatter"), [(3, 0.05), (5, 0.05), (10, 0.04), (10, 0.06)])
 def test_full_influence_is_never_called_little_however_noisy(runs: int, scatter: float) -> None:
-    """Sites whose gains are about as reliable as is asked for."""
+    """Sites whose gains are just about as reliable as required."""
     verdicts = []
     for seed in range(40):
         size = np.random.default_rng(seed).permutation(38).astype(float)
@@ -305,7 +306,7 @@ def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
 
 
 def test_a_pair_that_was_not_measured_side_by_side_gives_way_to_the_next() -> None:
-    """TCP came later, in blocks of its own."""
+    """TCP was added later, in separate blocks."""
     given = campaign({"quic": (0.9, 0.0)}, blocks=16)
     values = given.values.copy()
     values[NETWORKS.index("da2gc"), 3, PROTOCOLS.index("quic"), FIGURE_METRICS.index("vc85")] *= 2
@@ -388,7 +389,7 @@ def test_all_conditions_must_hold_and_one_opposite_is_enough() -> None:
     assert judge([good, good], 0.01)[0] == HOLDS
     assert judge([good, open_], 0.01)[0] == NOT_DECIDED
     assert judge([good, bad], 0.01)[0] == DOES_NOT_HOLD
-    # Among three, a p value of 0.004 is no evidence at 0.01.
+    # Out of three, a p value of 0.004 is no evidence at 0.01.
     assert judge([good, bad, good], 0.01)[0] == NOT_DECIDED
     assert judge([good, replace(bad, decides=False)], 0.01)[0] == HOLDS
     lacking = Condition("lacking", missing=("network LTE",))
@@ -415,7 +416,7 @@ def test_each_claim_stands_beside_the_papers_number_and_what_ours_rests_on() -> 
     assert by_name["number"]["quic_mss"] == "QUIC against TCP+ in SI: MSS -36 %"
     assert by_name["number"]["quic_bbr_da2gc"].endswith("DA2GC 0 of 38 sites faster")
     assert by_name["number"]["tcps_da2gc"] == ""
-    # Both protocols behind one network; all four of the interaction.
+    # Both protocols on one network; all four for the interaction.
     sites = by_name["sites"]["quic_mss"]
     assert by_name["runs"]["quic_mss"] == 2 * 12 * sites
     assert by_name["runs"]["lead_mss"] == 4 * 12 * sites
@@ -424,7 +425,7 @@ def test_each_claim_stands_beside_the_papers_number_and_what_ours_rests_on() -> 
 
 def test_each_number_beside_a_claim_says_how_many_runs_it_rests_on_itself() -> None:
     given = campaign({}, sites=9, blocks=12)
-    # A site that was not measured behind DSL, and is of one server as every third is.
+    # One site was not measured on DSL, and has one server, like every third site.
     given.values[NETWORKS.index("dsl"), 0] = np.nan
     _, conditions = claims(inputs(given))
     of_claim = conditions[conditions["claim"] == "handshake_dsl_lte"].set_index("subject")
@@ -433,7 +434,7 @@ def test_each_number_beside_a_claim_says_how_many_runs_it_rests_on_itself() -> N
     (shares,) = (name for name in of_claim.index if "as shares" in name)
     (dsl,) = (name for name in of_claim.index if "behind DSL" in name)
     (lte,) = (name for name in of_claim.index if "behind LTE" in name)
-    runs = 2 * 12  # of both protocols, behind a network
+    runs = 2 * 12  # of both protocols, on a network
     assert of_claim["sites"][[one_server, over_all, shares, dsl, lte]].tolist() == [2, 8, 8, 8, 9]
     assert of_claim["runs"][[one_server, over_all, shares, dsl, lte]].tolist() == [
         2 * 2 * runs,

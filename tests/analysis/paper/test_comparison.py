@@ -1,4 +1,4 @@
-"""The campaign beside the paper, and Table 3: by tables whose answer is known."""
+"""The comparison of a campaign with the paper, and Table 3, on tables with known results."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from dataset.metrics import time_names
 def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findings:
     """Three runs (-1 ms, 0, +1 ms around its time) in every metric for each (site, protocol).
 
-    The round-trip time is 74 ms, and the site gnu is the one that has one server.
+    The round-trip time is 74 ms, and the site gnu is the only one with one server.
     """
     rows = [
         {"site": site, "network": network, "protocol": protocol, "run": run, "valid": True, "reason": ""}
@@ -90,7 +90,7 @@ def test_counts_are_scaled_to_the_papers_sites() -> None:
         times |= {(site, "tcp+"): 1000.0, (site, "quic"): ms}
     row = one(beside(campaign(times, "dsl")), kind="sites_faster", compared="quic", metric="plt")
     assert (row["value"], row["ours"], row["sites"]) == (30, pytest.approx(38 * 2 / 4), 4)
-    # Clopper and Pearson's interval of 2 of 4: 6.76 % to 93.24 %.
+    # Clopper and Pearson's interval for 2 of 4: 6.76 % to 93.24 %.
     assert (row["ours_low"], row["ours_high"]) == (
         pytest.approx(38 * 0.0676, abs=0.01),
         pytest.approx(38 * 0.9324, abs=0.01),
@@ -105,7 +105,7 @@ def test_table_3_takes_one_round_trip_off_tcp() -> None:
     # 920 - (1000 - 74)
     assert table["delta_ms"].to_numpy() == pytest.approx([-6, -6])
     assert table["round_trips"].to_numpy() == pytest.approx([-6 / 74] * 2)
-    reach = 2.7764 * np.sqrt(2 / 3)  # t with 4 degrees of freedom, standard deviations of 1
+    reach = 2.7764 * np.sqrt(2 / 3)  # t for 4 degrees of freedom; the standard deviations are 1
     assert table["delta_low"].to_numpy() == pytest.approx([-6 - reach] * 2, abs=1e-3)
     row = one(beside(findings), kind="rtt_delta", network="lte", site="gnu.org", metric="fvc", compared="quic")
     assert (row["value"], row["ours"], row["same_sign"]) == (0.6, pytest.approx(-6), "no")

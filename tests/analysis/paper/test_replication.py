@@ -1,4 +1,4 @@
-"""The prediction interval for a replication: exact repetitions of the paper agree as often as it says."""
+"""The prediction interval for a replication: exact repetitions of the paper agree as often as it claims."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ REPETITIONS = 2000
 
 
 def test_by_hand() -> None:
-    """Errors of 3 and 4 make one of 5; 1.96 of these on each side."""
+    """Errors of 3 and 4 combine to 5; the interval is 1.96 of these on each side."""
     result = of_number(-100, -109, (3, 4), np.inf, 0, 0.95)
     assert (result.low, result.high) == pytest.approx((-109.8, -90.2), abs=1e-2)
     assert result.agrees
@@ -31,7 +31,7 @@ def test_without_any_error_only_the_same_number_agrees() -> None:
 
 
 def gains(seed: int, sites: int) -> tuple[np.ndarray, np.ndarray]:
-    """The mean gains of many campaigns with so many sites, and the standard errors that they tell."""
+    """The mean gains of many campaigns with this many sites, and the standard errors that they report."""
     values = np.random.default_rng(seed).normal(-0.14, 0.05, (REPETITIONS, sites))
     return values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(sites)
 
@@ -45,7 +45,7 @@ def test_exact_repetitions_agree_as_often_as_the_interval_says(sites: int) -> No
         for theirs, value, error in zip(paper, ours, errors, strict=True)
     ]
     assert consistent(sum(result.agrees for result in results), REPETITIONS, 0.95, slack=0.005)
-    # The share that is told to be as far by chance is so, too.
+    # As many are as far off by chance as the reported probability says.
     assert consistent(sum(result.chance < 0.2 for result in results), REPETITIONS, 0.2, slack=0.01)
 
 
@@ -79,7 +79,8 @@ def test_counts_of_other_sites_agree_at_least_as_often(share: float) -> None:
 
 
 def test_a_count_agrees_exactly_where_as_much_chance_is_left() -> None:
-    """Counts have two sides that are not alike: the sum of all that is rarer would call some that disagree likely."""
+    """The distribution of a count is asymmetric: adding up all rarer outcomes would accept some counts that
+    disagree."""
     for paper, sites in [(38, 38), (28, 38), (10, 38), (30, 8), (1, 9)]:
         for confidence in (0.8, 0.95):
             for ours in range(sites + 1):
@@ -88,7 +89,8 @@ def test_a_count_agrees_exactly_where_as_much_chance_is_left() -> None:
 
 
 def test_a_part_of_the_papers_own_sites_is_no_sample_of_them() -> None:
-    """The sites end alike every time: the 8 of 38 that are not faster are no sample, and all 38 can be no nearer."""
+    """The results of sites repeat: the 8 of 38 sites that are not faster are no random sample, and all 38 can be no
+    nearer."""
     assert not of_count(30, 38, 0, 8, 0.95).agrees
     assert of_count(30, 38, 30, 38, 0.95).chance == 1
 

@@ -1,4 +1,4 @@
-"""A report warns about lanes, and of a network without real-time priority."""
+"""Warnings in a report about lanes, and about a network without real-time priority."""
 
 from dataclasses import replace
 

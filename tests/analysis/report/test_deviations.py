@@ -1,4 +1,4 @@
-"""Deviations of a campaign from its declaration stand on its first screen, and in its verdicts."""
+"""A campaign's deviations from its declaration appear on the first screen, and in its verdicts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_the_looks_of_a_rule_whose_end_was_raised_are_those_of_both_ends(
 def test_a_campaign_that_is_not_over_says_so(campaign: CampaignTable) -> None:
     (text,) = warnings(with_settings(declaring(campaign, runs=[5]), runs=5))
     assert text.startswith("The campaign is not over: 8 planned runs were not tried.")
-    # Unless the rest is not made at all.
+    # The campaign is over if the other runs were given up.
     write_given_up(campaign.folder, [GivenUp("site-01", "lte", "load_failed: no", 8, "then")])
     assert warnings(with_settings(declaring(campaign, runs=[5]), runs=5)) == []
 

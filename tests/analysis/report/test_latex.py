@@ -1,4 +1,4 @@
-"""The tables as LaTeX: signs and headings, and that all of them compile and fit the classes that papers use."""
+"""Tables as LaTeX: special characters and headings; all tables compile and fit the document classes that papers use."""
 
 import re
 import subprocess
@@ -87,6 +87,6 @@ def test_tables_compile_and_fit(document: str, tables: list[ReportTable], tmp_pa
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, errors="replace")
     assert done.returncode == 0, done.stdout[-3000:]
     log = (tmp_path / "all.log").read_text(errors="replace")
-    # Less than a point is nothing that one sees.
+    # Less than a point is invisible.
     widths = [float(points) for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide", log)]
     assert [points for points in widths if points >= 1] == []

@@ -1,4 +1,4 @@
-"""The first screen says in what compared protocols differ besides their transports, in this campaign's own numbers."""
+"""The first screen states how compared protocols differ besides their transports, in this campaign's own numbers."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ def campaign(
     names: Iterable[str],
     behind: Iterable[str] = ("dsl", "lte", "da2gc", "mss"),
 ) -> CampaignTable:
-    """A campaign of the protocols with these names; `observations` are those of a machine each (protocol → seen)."""
+    """A campaign of these protocols; `observations` are those of one machine each (protocol → observation)."""
     protocols = json.loads(json.dumps({name: unstructured(KNOWN[name]) for name in names}))
     nets = {name: unstructured(NETWORKS[name]) for name in behind}
     on_machines = tuple(
@@ -84,7 +84,7 @@ def test_a_level_pair_is_level_in_everything_that_was_measured() -> None:
     assert "differ besides" not in text and "where packets are lost" not in text
 
 
-# Changes to the observations of QUIC+1con, and the words that each must yield. Each number has its sentence.
+# Changes to the observations of QUIC+1con, and the words that each must produce: each number has a sentence of its own.
 CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"loss_response": {"before": 200.0, "after": 169.0}}, "window kept after one loss (0.84 against 0.70)"),
     ({"in_front_bytes": 1_368_000}, "bytes in front of an urgent response (1,368 kB against 45 kB)"),
@@ -112,7 +112,7 @@ def test_each_number_that_is_not_level_is_told(change: dict[str, Any], sentence:
     (numbers if change.keys() <= numbers.keys() else of_quic).update(change)
     text = paragraph(LEVEL, {**both(LEVEL), "quic+1con": of_quic})
     assert sentence in text
-    # And nothing else; that the transports need another number of round trips is there anyway.
+    # There is nothing else; the transports' different number of round trips is always mentioned.
     assert text.count(" against ") == level.count(" against ") + (not sentence.startswith("themselves"))
 
 

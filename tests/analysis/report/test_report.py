@@ -50,7 +50,7 @@ TRUTH = Truth(
 
 
 def report(folder: Path, *options: str) -> str:
-    """Make the report of the campaign in `folder`; returns what is printed."""
+    """Make the report of the campaign in `folder`; return the output."""
     done = CliRunner().invoke(main, [str(folder), *options])
     assert done.exit_code == 0, done.output
     return done.output.removeprefix(f"reading {folder}\n")
@@ -58,10 +58,10 @@ def report(folder: Path, *options: str) -> str:
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A simulated campaign with the films of one site, one of its settings without any valid run, and its report."""
+    """A simulated campaign with films of one site and a setting without any valid run; and its report."""
     folder = write(tmp_path_factory.mktemp("report") / "simulated", TRUTH)
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
-    # The characters that a name may hold must not break the page.
+    # Special characters in a name must not break the page.
     runs["site"] = runs["site"].replace("site-02", "<b>&site")
     lost = (runs["site"] == "site-03") & (runs["network"] == "lte") & (runs["protocol"] == "quic")
     runs.loc[lost, "valid"] = False
@@ -85,19 +85,19 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def without_files_of_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test that uses it reads the files of figures."""
+    """Do not write the files of figures: the tests that use this do not read them."""
     only_lay_out(monkeypatch)
 
 
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test that uses it looks at words alone."""
+    """Do not draw figures: the tests that use this only check words."""
     draw_nothing(monkeypatch)
 
 
 @pytest.fixture
 def opened(browser: Browser, campaign: Path) -> Browser:
-    """The browser with the report's page, wide."""
+    """The browser with the report's page in a wide window."""
     browser.narrow(1400)
     browser.open((campaign / "report" / "index.html").as_uri())
     return browser
@@ -178,7 +178,7 @@ def test_all_comparisons_can_be_chosen_and_sorted(opened: Browser, campaign: Pat
         "form.elements.pair.value = [...form.elements.pair.options].findIndex((o) => o.text === 'QUIC against TCP+');"
         "form.elements.network.value = 1; form.dispatchEvent(new Event('change'));"
     )
-    assert len(column(opened, "table-explorer", "site")) == 5  # site-03 has no valid run of QUIC behind lte
+    assert len(column(opened, "table-explorer", "site")) == 5  # site-03 has no valid run of QUIC on lte
     assert set(column(opened, "table-explorer", "verdict")) == {"faster"}
     sort_by(opened, "table-explorer", "gain")
     gains = column(opened, "table-explorer", "gain")
@@ -188,7 +188,7 @@ def test_all_comparisons_can_be_chosen_and_sorted(opened: Browser, campaign: Pat
 
 
 def test_figures_enlarge_to_their_natural_size(opened: Browser) -> None:
-    """On a phone, that is more than the screen: the dialog scrolls, and the page does not."""
+    """On a phone this is larger than the screen: the dialog scrolls, and the page does not."""
     opened.narrow(390)
     opened.run("document.querySelector('.enlarge').click()")
     natural, enlarged, dialog, seen = opened.run(
@@ -310,8 +310,10 @@ def test_runs_as_parquet_are_those_of_the_csv(campaign: Path) -> None:
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], dict[str, Any]]:
-    """Runs the example on a table of runs, in this process, which has all libraries loaded, into figure3.png; returns
-    its variables."""
+    """A function that runs the example on a table of runs, writing figure3.png; returns its variables.
+
+    The example runs in this process, which has loaded all libraries.
+    """
 
     def run(runs: Path) -> dict[str, Any]:
         monkeypatch.setattr(sys, "argv", ["", str(runs), str(tmp_path / "figure3.png")])
@@ -361,7 +363,7 @@ def test_other_programs_have_a_section_only_where_they_were_measured(
     assert "How quinn-h3 and QUIC differ was not measured in this campaign." in section
     assert "server (quinn against quic_server)" in section
     assert "figure" in section and (folder / "report" / "tables" / "program_gains.csv").exists()
-    # The gain of the contrast's own programs is known then, and nothing that it could be compared with.
+    # Then the gain of the contrast's own programs is known, but there is nothing to compare it with.
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     runs[runs["protocol"] != "quinn-h3"].to_csv(folder / "runs.csv", index=False)
     draw_nothing(monkeypatch)
@@ -382,7 +384,7 @@ def test_a_report_of_a_small_campaign_says_what_it_cannot_tell(tmp_path: Path) -
 
 
 def without_what_is_usual(runs: pd.DataFrame) -> pd.DataFrame:
-    """No Speed Index, no visual change, constant PLT, no time of day."""
+    """Remove what campaigns usually have: no Speed Index, no visual change, constant PLT, no time of day."""
     runs["si"], runs["fvc"], runs["plt"], runs["started_at"] = "", 0.0, 1000.0, ""
     return runs
 
@@ -392,7 +394,7 @@ def no_site_with_both(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def what_must_be_there(runs: pd.DataFrame) -> pd.DataFrame:
-    """The columns without which no campaign is read, and the metrics."""
+    """The columns without which no campaign can be read, and the metrics."""
     return runs[[*KEYS, *metrics.time_names()]]
 
 
@@ -479,7 +481,7 @@ def test_a_campaign_without_a_valid_run_is_one_line(tmp_path: Path) -> None:
 
 
 def explored(page: str) -> dict[str, Any]:
-    """The data about all comparisons that the page's script shows."""
+    """The data about all comparisons in the page's script."""
     data = re.search(r'id="comparisons-data">(.*?)</script>', page, re.DOTALL)
     assert data is not None
     document: dict[str, Any] = json.loads(data[1])
@@ -519,7 +521,8 @@ def test_an_added_metric_is_in_tables_and_figures_by_its_label(tmp_path: Path, m
     assert "area" in set(pd.read_csv(folder / "report" / "tables" / "comparisons.csv")["metric"])
     page = (folder / "report" / "index.html").read_text()
     assert "<td>Area</td>" in page
-    # By its unit in what is no share: the table of mean differences, and that of all comparisons.
+    # Differences of metrics other than shares are in the metric's unit, in their table and in the table of all
+    # comparisons.
     assert "<td>Area [px]</td>" in page and "mean difference [" not in page
     comparisons = explored(page)
     assert "Area [px]" in comparisons["metrics"] and "[" not in "".join(comparisons["headings"])

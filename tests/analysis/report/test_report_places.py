@@ -1,4 +1,4 @@
-"""Where a report is written, and that its links to what runs have left lead to files that are there."""
+"""Where a report is written, and that its links to files of runs lead to existing files."""
 
 import json
 import os
@@ -35,7 +35,7 @@ LEFT = ("browsertime.har.gz", "netlog.json.gz", "client.pcapng", "quic-198.18.0.
 
 
 def campaign_with(folder: Path, *rows: Row) -> Path:
-    """A campaign of loads that were not filmed."""
+    """A campaign of loads without films."""
     settings = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"quic": {}}, "filmed": False}
     folder.mkdir(parents=True)
     write_document(
@@ -52,7 +52,7 @@ def run(number: int) -> Row:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Two runs: one has left all files, the other none but what leads out of the campaign."""
+    """Two runs: one left all files, the other only links that lead out of the campaign."""
     folder = campaign_with(tmp_path / "data" / "try", run(1), run(2))
     for row in (run(1), run(2)):
         (folder / row.folder).mkdir(parents=True)
@@ -64,13 +64,13 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def report(folder: Path, *options: str) -> str:
-    """The output when the report of the campaign in `folder` is made, or the error that prevents it."""
+    """The output of making the report of the campaign in `folder`, or the error that prevents it."""
     done = CliRunner().invoke(main, [str(folder), *options])
     return str(done.exception or done.output).removeprefix(f"reading {folder}\n").strip()
 
 
 def links(page: Path) -> dict[str, Path]:
-    """The texts of the page's links to runs, and where each leads."""
+    """The texts of the page's links to runs, and their targets."""
     text = page.read_text()
     assert "secret" not in text, "no link leads out of the campaign"
     anchors = re.findall(r'<a href="([^"#:]*runs/[^"]*)">([^<]*)</a>', text)
@@ -111,13 +111,13 @@ def package(campaign: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder for results, which is not there yet."""
+    """The folder for results, which does not exist yet."""
     monkeypatch.setattr(report_command, "RESULTS", tmp_path / "results")
     return tmp_path / "results"
 
 
 def content(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """When each file in `folder` was written, and what is in it."""
+    """When each file in `folder` was written, and its content."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
@@ -192,7 +192,8 @@ def test_of_many_runs_the_first_of_each_setting_are_listed(tmp_path: Path) -> No
     assert listed == Counter((network, number) for network in "ab" for number in range(1, of_each + 1))
 
 
-# Makes the folder that is its first argument read-only, also for root, and its report with the options of each further.
+# Makes the folder that is its first argument read-only, even for root, and then its report, once with each further
+# argument as options.
 READ_ONLY = """
 import subprocess, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A report shows what studies say: in a campaign's page, or in one of their own."""
+"""Studies in a report: as sections of a campaign's page, or as a page of their own."""
 
 import json
 from pathlib import Path
@@ -41,12 +41,12 @@ FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One study, which has something to say of any folder."""
+    """Replace all studies by one that has results for any folder."""
     monkeypatch.setattr("studies.STUDIES", [SimpleNamespace(name="fake", section=lambda folder: SECTION)])
 
 
 def reported(folder: Path, *options: str) -> tuple[str, set[str]]:
-    """The report's page, and the files beside it."""
+    """The report's page, and the files next to it."""
     done = CliRunner().invoke(report.main, [str(folder), *options])
     assert done.exit_code == 0, done.output
     return contents_of(folder / "report")
@@ -58,14 +58,14 @@ def contents_of(into: Path) -> tuple[str, set[str]]:
 
 
 def shows_the_study(page: str) -> bool:
-    """Whether all of `SECTION` is on the page, texts as texts and the drawing as a drawing."""
+    """Whether the page contains all of `SECTION`: texts as texts and the drawing as a drawing."""
     parts = ['<section id="fake"><h2>A study&#39;s title</h2>', "<p>First &amp; foremost.</p>", "<td>&lt;b&gt;</td>"]
     parts += ["<title>drawn</title>", 'alt="Its caption."', "figures/fake_drawing.svg", 'href="#fake"']
     return all(part in page for part in parts) and "<?xml" not in page
 
 
 def unfilmed(folder: Path) -> Path:
-    """A campaign without films, and so without results of its own."""
+    """A campaign without films, and thus without results of its own."""
     write(folder, Truth(sites=1, networks=("dsl",), protocols=("tcp+",), runs=1))
     document = json.loads((folder / "campaign.json").read_text())
     document["settings"]["filmed"] = False

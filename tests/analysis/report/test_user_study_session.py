@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campaign and its kit: over QUIC pages are painted 400 ms sooner."""
+    """A campaign and its kit: over QUIC, pages are painted 400 ms earlier."""
     folder = tmp_path_factory.mktemp("study")
     (folder / "study.toml").write_text(SHORT_STUDY)
     campaign = filmed_campaign(folder / "c")
@@ -47,10 +47,10 @@ def key(campaign: Path) -> Key:
 
 
 class Pages(SimpleHTTPRequestHandler):
-    """Any web server."""
+    """A web server of the simplest kind."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Tests look at the page."""
+        """Log nothing: tests check the page."""
 
 
 def pictures(film: Path, width: int, height: int) -> np.ndarray:
@@ -65,10 +65,10 @@ def test_both_sides_of_a_pair_begin_with_the_navigation(campaign: Path, key: Key
         frames = pictures(campaign / f"user-study/site/clips/{clip.name}.mp4", size * len(clip.sides), size)
         assert len(frames) == -(-clip.length_s * 30 // 1)
         for place, side in enumerate(clip.sides):
-            # A page of 4:3 in a square: its middle is painted or not.
+            # A page of 4:3 in a square; its middle shows whether it is painted.
             middle = frames[:, size // 2, place * size : (place + 1) * size].astype(int).mean(axis=(1, 2))
             painted = int(np.argmax(middle < 200))
-            # The colours of a film of less quality are a little off, but no orange is left.
+            # The colours of a lower-quality film are slightly off, but no orange is left.
             assert abs(frames[0, size // 2, place * size + size // 2].astype(int) - 255).max() < 10
             assert painted == round((side.metrics["fvc"] / 1000 + side.delay_s) * 30), clip
 
@@ -101,7 +101,7 @@ def test_a_session_by_keyboard_ends_in_the_report(browser: Browser, campaign: Pa
     report = section(campaign)
     assert report is not None
     lead, took_part, controls, *_ = report.paragraphs
-    # Whoever looks sees 400 ms, and neither a difference between identical films nor none between delayed ones.
+    # A careful participant sees 400 ms, sees no difference between identical films, and sees that between delayed ones.
     assert "Behind DSL, 100.0 % (20.7 % to 100.0 %) of 1 vote notice a difference" in lead
     assert "100.0 % say that QUIC loads faster, 0.0 % that TCP+ does" in lead
     assert took_part == "1 person took part, of whom 1 count."
@@ -118,7 +118,7 @@ def test_everybody_can_see_every_screen_and_the_section_on_its_votes(
     shutil.copytree(campaign, tmp_path / "c")
 
     def see(name: str) -> None:
-        # Every trial looks like the first of its kind.
+        # Check one screen of each kind: all trials of a kind look alike.
         if name not in faults:
             faults[name] = accessible_now(browser)
 
@@ -146,9 +146,9 @@ def test_without_a_place_for_votes_participants_download_them(
     with served(ThreadingHTTPServer((LOCAL, 0), pages)) as url:
         address = f"{url}?part=pairs"
         begin(browser, address, see)
-        # Practice, and the first that counts.
+        # Practice, and the first trial that counts.
         assert len(go_on(browser, 2, see=see, cares=False)) == 2
-        # A page that is loaded again goes on where it was.
+        # A reloaded page resumes at the same place.
         browser.open(address)
         wait_for(browser, "!document.getElementById('pairs').hidden")
         assert len(go_on(browser, see=see, cares=False)) == 2
@@ -165,7 +165,7 @@ def test_without_a_place_for_votes_participants_download_them(
 
 
 def eventually(value: Callable[[], Path | None]) -> Path:
-    """Wait until `value` returns something, and return it. The browser reports nowhere that it has written a file."""
+    """Wait until `value` returns something, and return it. The browser does not report when it has written a file."""
     while (path := value()) is None:
         time.sleep(0.02)
     return path

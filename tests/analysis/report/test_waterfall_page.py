@@ -1,4 +1,4 @@
-"""The page of a waterfall in a real browser: it fits, folds, leads to its numbers and takes URLs for text."""
+"""The page of a waterfall in a real browser: it fits, folds, links to its numbers and shows URLs as text."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ REQUESTS = 300
 
 
 def load(folder: Path, protocol: str, later_ms: float, count: int = REQUESTS) -> Load:
-    """A load of `count` requests, each tenth of which is `later_ms` later than it might be."""
+    """A load of `count` requests, every tenth of which is delayed by `later_ms`."""
     requests = []
     for number in range(count):
         start = 10.0 * number + (later_ms if number % 10 == 0 else 0)
@@ -41,16 +41,16 @@ def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(brow
         assert browser.run("return document.documentElement.scrollWidth") <= width
         assert browser.run("return document.title").startswith("site behind LTE: TCP+ run 1 and QUIC run 1")
         assert browser.run(visible_rows) == REQUESTS
-        # As a key does it.
+        # A key press does the same.
         browser.run("document.getElementById('show-differing').click()")
         assert browser.run(visible_rows) == REQUESTS // 10
-        # The bar lies on the axis where its time does.
+        # The bar's position on the axis matches its time.
         places = browser.run(
             "const time = document.querySelector('ol .time').getBoundingClientRect();"
             "const bars = document.querySelectorAll('ol li.differing svg .download');"
             "return [...bars].slice(0, 2).map((bar) => (bar.getBoundingClientRect().x - time.x) / time.width);"
         )
-        # The axis is as long as the later of both loads, up to its load event at 3600 ms.
+        # The axis ends at the load event of the later load, at 3600 ms.
         assert places == pytest.approx([100 / 3600, 500 / 3600], abs=0.002)
         named = browser.run(
             "return document.querySelector(document.querySelector('li a').getAttribute('href')).innerText"
@@ -68,6 +68,6 @@ def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(brow
 
 @pytest.mark.needs_axe
 def test_everybody_can_read_a_waterfall(browser: Browser, tmp_path: Path) -> None:
-    # There are some rows of each kind.
+    # All kinds of rows are present.
     write_waterfall([load(tmp_path, "tcp+", 0, 21), load(tmp_path, "quic", 400, 21)], tmp_path)
     assert accessible(browser, (tmp_path / "index.html").as_uri()) == []

@@ -1,4 +1,4 @@
-"""Estimates over sites: against the full mixed model, closed forms, and properties that must always hold."""
+"""Estimates over sites: compared with the full mixed model and closed forms, and properties that must always hold."""
 
 import warnings
 from dataclasses import replace
@@ -37,7 +37,8 @@ def test_the_mixed_model_of_whole_blocks_is_the_mean_of_site_means() -> None:
 
 
 def test_ratios_within_blocks_are_the_full_model() -> None:
-    """Site, site by protocol and block at random, all runs at once, gives the same estimate and error."""
+    """The full model (random effects of site and of site by protocol, and block, on all runs at once) gives the same
+    estimate and error."""
     draw = np.random.default_rng(4)
     sites, blocks = 8, 6
     site, interaction, block = (
@@ -98,7 +99,8 @@ def test_the_two_level_interval_of_sites_without_noise_is_near_students() -> Non
 
 
 def test_noise_within_sites_is_not_counted_twice() -> None:
-    """The spread between sites holds the runs' noise already; resampling that too must not widen the interval."""
+    """The spread between sites already contains the runs' noise; resampling runs as well must not widen the
+    interval."""
     draw = np.random.default_rng(6)
     noise = draw.normal(0, 0.05, 30)
     pool = noise[:, None] + draw.normal(0, 0.05, (30, RESAMPLES))

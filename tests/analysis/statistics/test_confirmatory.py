@@ -1,4 +1,4 @@
-"""The declared family's verdicts: small cases computed by hand, and what must always hold."""
+"""The declared family's verdicts: small cases computed by hand, and properties that must always hold."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def declared(*pairs: Pair, metrics: tuple[str, ...] = ("si",)) -> Hypotheses:
 def samples(
     values: Array, protocols: tuple[str, ...] = ("tcp+", "quic"), metrics: tuple[str, ...] = ("si",)
 ) -> Samples:
-    """Samples of `values`, of networks x sites x protocols x metrics x blocks."""
+    """Samples with these `values` (networks x sites x protocols x metrics x blocks)."""
     networks = ("dsl", "lte", "da2gc", "mss")[: len(values)]
     return Samples(values, networks, tuple(f"s{site}" for site in range(values.shape[1])), protocols, metrics)
 
@@ -45,7 +45,7 @@ def samples(
 def drawn(
     gain: float, *, networks: int = 1, sites: int = 3, blocks: int = 10, scatter: float = 0.05, seed: int = 1
 ) -> Array:
-    """Times of two protocols, of which the second's are larger by `gain`."""
+    """Times of two protocols; those of the second are larger by `gain`."""
     draw = np.random.default_rng(seed)
     times = 1000 * np.exp(draw.normal(0, scatter, (networks, sites, 2, 1, blocks)))
     times[:, :, 1] *= 1 + gain
@@ -101,7 +101,7 @@ def test_a_difference_is_told_as_such_even_if_it_is_within_the_margin() -> None:
 
 
 def test_holms_correction_counts_what_was_declared_and_not_measured() -> None:
-    """A protocol that is absent, and a network that no run is of: their contrasts are there, not decided."""
+    """A protocol that is absent, and a network without runs: their contrasts exist, and are not decided."""
     absent = Pair("tcp+bbr", "quic+bbr")
     table = confirmatory(samples(drawn(-0.1)), declared(PAIR, absent), RTT_MS, networks=("mss", "dsl"))
     assert list(zip(table["compared"], table["network"], strict=True)) == [
@@ -119,7 +119,7 @@ def test_holms_correction_counts_what_was_declared_and_not_measured() -> None:
 
 
 def test_what_was_added_has_a_correction_of_its_own() -> None:
-    """A network that came later neither takes anything from what was declared first, nor gets anything of it."""
+    """A network that was added later does not change the correction of earlier declarations, nor benefit from it."""
     times = drawn(-0.02, networks=3, sites=4)
     together = confirmatory(samples(times), DECLARED, RTT_MS).set_index("network")
     late = replace(DECLARED, added_networks={"da2gc": "later"})
@@ -273,7 +273,8 @@ def test_the_order_of_sites_and_blocks_does_not_matter(times: Array, sites: list
 
 
 def test_looking_often_claims_no_more_than_the_level_says() -> None:
-    """Every campaign is one network, so the family is as many; p of each before Holm."""
+    """Each simulated campaign stands for one network, so the family is as large as their number; p values are those
+    before Holm's correction."""
     campaigns = 2000
     draw = np.random.default_rng(5)
     times = np.exp(draw.normal(0, 0.05, (campaigns, 2, 2, 1, 31)))

@@ -14,7 +14,7 @@ from analysis.statistics.contrast_table import holm
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_collections() -> Iterator[None]:
-    """Statsmodels collects garbage at every call. Freeze the objects that are already there, so that it skips them."""
+    """Make statsmodels' garbage collections fast: it runs one at every call, so freeze all existing objects."""
     gc.collect()
     gc.freeze()
     yield

@@ -1,4 +1,4 @@
-"""The robust statistics: against published examples, cases worked out by hand, and what must always hold."""
+"""The robust statistics: published examples, cases computed by hand, and properties that must always hold."""
 
 from collections.abc import Sequence
 
@@ -105,10 +105,10 @@ def test_the_gains_interval_is_welchs_for_many_quiet_runs() -> None:
 
 
 def interval(a: Array, b: Array) -> Array:
-    """The interval of the gain, or NaN where rounding would decide whether there is one.
+    """The interval of the gain, or NaN if rounding would decide whether it exists.
 
     A resample that repeats one value has no error, but its error is computed as a difference that rounding can leave
-    just above 0. Then a bound is -100 % instead of NaN: [2, 2, 114] and [1, 1, 2] have no interval, and three times
+    just above 0. Then a bound is -100 % instead of NaN: [2, 2, 114] and [1, 1, 2] have no interval, but three times
     these times have one. Such resamples are too rare to be a bound when the values of five runs or more all differ.
     """
     if any(len(np.unique(sample)) < max(5, len(sample)) for sample in (a, b)):
@@ -139,9 +139,9 @@ def test_exchanging_the_protocols_mirrors_everything(a: list[float], b: list[flo
     assert there == pytest.approx(-back[[0, 2, 1]], nan_ok=True)
     low, high = contrasts.gain_interval(x, y, 0.95, ("a", "b"))
     back_low, back_high = contrasts.gain_interval(y, x, 0.95, ("b", "a"))
-    # A bound of nearly -100 % has lost its digits, and has no reciprocal: [1, 11, 12] and [1, 1, 6].
+    # A bound of nearly -100 % has lost its digits, and has no reciprocal: for example [1, 11, 12] and [1, 1, 6].
     assume(not min(1 + low, 1 + back_low) < 1e-6)
-    # "Nearest" takes a neighbouring resample when mirrored.
+    # The method "nearest" picks a neighbouring resample when the samples are swapped.
     assert 1 + low == pytest.approx(1 / (1 + back_high), rel=0.05, nan_ok=True)
     assert 1 + high == pytest.approx(1 / (1 + back_low), rel=0.05, nan_ok=True)
 
@@ -160,7 +160,7 @@ def test_a_cell_depends_on_no_other(a: list[list[float]], b: list[list[float]]) 
 def test_ties_in_one_cell_leave_the_exact_p_value_of_another() -> None:
     tied, clear = [1.0, 1, 2, 2, 3], [1.0, 2, 3, 4, 5]
     result = contrasts.mann_whitney(padded(tied, clear), padded([2.0, 3, 4, 5, 6], [6.0, 7, 8, 9, 10]))
-    assert result[1, 0] == pytest.approx(2 / 252)  # of the 252 ways to rank 5 and 5, one is this and one its mirror
+    assert result[1, 0] == pytest.approx(2 / 252)  # one of the 252 ways to rank 5 and 5, and its mirror image
 
 
 def test_cells_without_enough_runs_are_no_number() -> None:
@@ -187,7 +187,7 @@ def test_what_cannot_be_computed_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def campaign() -> CampaignTable:
-    """Three sites, of which the last lacks a protocol, and a metric that some runs lack."""
+    """Three sites, the last of which lacks a protocol, and a metric that some runs lack."""
     truth = Truth(sites=3, networks=("dsl",), runs=6, effects={"quic": -0.2}, noise_sd=0.02, excluded={"tcp": 0.1})
     runs = simulate(truth)
     runs = runs[(runs["site"] != "site-03") | (runs["protocol"] != "quic+bbr")]

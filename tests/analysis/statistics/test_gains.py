@@ -1,4 +1,4 @@
-"""Means, gains and significance: by hand-made tables whose answer is known."""
+"""Means, gains and significance, on hand-made tables with known results."""
 
 import io
 import json
@@ -27,7 +27,7 @@ times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
 
 
 def table(*rows: tuple[str, str, float | None]) -> pd.DataFrame:
-    """Attempts of (protocol, reason, every metric's value) at one site behind one network."""
+    """Attempts of (protocol, reason, every metric's value) at one site on one network."""
     return pd.DataFrame(
         [
             {
@@ -59,7 +59,7 @@ def test_slower_is_positive_and_faster_negative(a: list[float], factor: float) -
 def test_anova_is_scipys(a: list[float], b: list[float]) -> None:
     x, y = np.array(a), np.array(b)
     expected = stats.f_oneway(x, y).pvalue
-    # For values that differ by rounding, or groups that hardly differ, f_oneway returns only rounding errors.
+    # If values differ only by rounding, or groups hardly differ, f_oneway returns only rounding errors.
     differ = max(np.ptp(x), np.ptp(y)) > 1e-9 * max(x.max(), y.max())
     if differ and np.isfinite(expected) and expected < 0.999:
         assert anova_p(x, y) == pytest.approx(expected, rel=1e-6, abs=1e-9)
@@ -85,7 +85,7 @@ def test_means_rest_on_valid_runs_alone() -> None:
 
 
 def test_only_runs_of_one_block_are_measured_side_by_side() -> None:
-    """A protocol that was added later has run numbers from 1, too, but blocks of its own."""
+    """A protocol that was added later also has run numbers from 1, but separate blocks."""
     runs = table(("tcp", "", 100), ("tcp", "", 300), ("quic", "", 90), ("quic", "", 80)).assign(
         run=[1, 2, 1, 2], block=[1, 2, 3, 4]
     )
@@ -135,7 +135,7 @@ def test_nothing_excluded_is_an_empty_table() -> None:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """A campaign's folder: quic was named second and happened to be measured first."""
+    """A campaign's folder: quic was named second but measured first."""
     rows = [
         ("quic", "", 101.0),
         ("tcp", "", 200.0),
@@ -188,7 +188,7 @@ def test_the_first_answer_fits_the_screen_and_wraps_no_name_whatever_the_number_
     assert max(map(len, lines)) <= 80
     named = [line for line in lines if "chinatimes" in line]
     assert named and all("www.chinatimes.example  tcp" in line and "12000" in line for line in named)
-    # Every time that protocols are compared by is there once, with its unit and its gain.
+    # Every time by which protocols are compared appears once, with its unit and its gain.
     assert sum(line.count("+108.3%*") for line in lines) == len(time_names())
     for unit in ("ms", "g"):
         count = sum(metric.unit == unit and metric.name in time_names() for metric in metrics.METRICS)
@@ -204,7 +204,7 @@ def test_a_campaign_read_from_disk_keeps_its_types(campaign: Path) -> None:
 
 @pytest.mark.parametrize("cell", ["", "yes", "1"])
 def test_a_run_that_is_neither_valid_nor_not_is_an_error(campaign: Path, cell: str) -> None:
-    """Any other text would count as valid, and with it every excluded run."""
+    """Any other text would count as valid, and so would every excluded run."""
     lines = (campaign / "runs.csv").read_text().splitlines()
     place = lines[0].split(",").index("valid")
     cells = lines[2].split(",")

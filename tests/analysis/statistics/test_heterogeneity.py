@@ -1,4 +1,4 @@
-"""How much sites differ: by cases worked out by hand, and by simulated sites whose truth is known."""
+"""Differences between sites: cases computed by hand, and simulated sites with known truth."""
 
 import numpy as np
 import pytest
@@ -24,12 +24,12 @@ CAMPAIGNS = 500
 
 
 def known(centres: list[float], variances: list[float]) -> SiteRatios:
-    """Sites whose errors are known as if from very many blocks."""
+    """Sites whose errors are known exactly, as if from very many blocks."""
     return SiteRatios(np.array(centres), np.array(variances), np.full(len(centres), 1e9))
 
 
 def test_tau_and_i_squared_by_hand() -> None:
-    """With equal errors Paule and Mandel's tau squared is the variance of the sites less that of the runs."""
+    """With equal errors, Paule and Mandel's tau squared is the variance between sites minus that of the runs."""
     tau_squared, i_squared = between(known([0.0, 0.1, 0.2], [0.004] * 3))
     assert tau_squared == pytest.approx(0.01 - 0.004, rel=1e-6)
     # Q = 0.02 / 0.004 = 5 with 2 degrees of freedom.
@@ -49,7 +49,7 @@ def test_paule_and_mandels_equation_holds_with_unequal_errors() -> None:
 
 @pytest.mark.parametrize("sites", [3, 10, 38])
 def test_a_new_site_without_noise_of_runs_is_students_t(sites: int) -> None:
-    """The next normally distributed value lies within t (k - 1 degrees) times s sqrt(1 + 1/k) of the mean."""
+    """The next normally distributed value is within t (k - 1 degrees) times s sqrt(1 + 1/k) of the mean."""
     centres = np.random.default_rng(sites).normal(-0.1, 0.05, sites)
     low, high = new_site(known(centres.tolist(), [0.0] * sites), 0.95)
     reach = stats.t.ppf(0.975, sites - 1) * centres.std(ddof=1) * np.sqrt(1 + 1 / sites)
@@ -66,7 +66,7 @@ def test_no_variance_at_all_has_a_point_as_interval() -> None:
 
 
 def test_a_shrunken_site_by_hand() -> None:
-    """Five sites, tau squared 0.25 and errors 0.25: half the way, times Morris's (k - 3) / (k - 1)."""
+    """Five sites, tau squared 0.25 and errors 0.25: halfway, times Morris's (k - 3) / (k - 1)."""
     centres = np.array([-1.0, -0.5, 0.0, 0.5, 1.0]) * np.sqrt(0.5 / 0.625)
     estimate, low, high = shrink(known(centres.tolist(), [0.25] * 5), 0.95)
     assert estimate == pytest.approx(centres * (1 - 0.5 * 2 / 4), rel=1e-4)
@@ -80,7 +80,7 @@ def test_three_sites_are_not_drawn() -> None:
 
 
 def test_a_site_of_one_block_has_the_variance_of_the_others() -> None:
-    """Blocks scatter with variances 2 and 8 (one degree of freedom each), on average 5, which counts four blocks."""
+    """Blocks have variances 2 and 8 (one degree of freedom each), on average 5, weighted like four blocks."""
     ratios = np.array([[1.0, 3.0], [0.0, 4.0], [2.0, np.nan]])
     sites = site_ratios(ratios)
     assert sites.centres == pytest.approx([2, 2, 2])
@@ -88,8 +88,8 @@ def test_a_site_of_one_block_has_the_variance_of_the_others() -> None:
 
 
 def simulated(sites: int, blocks: int, tau: float, seed: int) -> tuple[Array, Array, Array]:
-    """True log ratios of sites and of a further one, and blocks of them (campaigns x sites x blocks), whose scatter
-    differs from site to site."""
+    """The true log ratios of sites and of a further one, and blocks of them (campaigns x sites x blocks), whose scatter
+    varies between sites."""
     draw = np.random.default_rng(seed)
     truth, further = draw.normal(-0.1, tau, (CAMPAIGNS, sites)), draw.normal(-0.1, tau, CAMPAIGNS)
     scatter = 0.1 * np.exp(draw.normal(0, 0.3, (CAMPAIGNS, sites, 1)))
@@ -143,7 +143,7 @@ def test_the_tables_of_a_campaign() -> None:
     assert table["site"].tolist() == ["s01", "s02", "s03", "s04", "s05"]
     assert table["blocks"].tolist() == [8, 8, 8, 8, 1]
     assert ((table["shrunken_low"] < table["shrunken"]) & (table["shrunken"] < table["shrunken_high"])).all()
-    # The site of one block is the least certain.
+    # The site with one block is the least certain.
     widths = table["shrunken_high"] - table["shrunken_low"]
     assert widths.idxmax() == 4
 
@@ -180,7 +180,7 @@ def site_warnings(gains: Array, runs: int, noise: float, seed: int) -> list[str]
 
 
 def test_an_answer_that_hangs_on_one_site_of_many() -> None:
-    """The review's case: the one site changes the gain by 2 %, and is no disagreement of 38."""
+    """A case from a review: one site changes the gain by 2 %, which is no disagreement of 38 sites."""
     gains = np.append(np.full(37, np.log(0.64)), np.log(2.2))[None]
     texts = site_warnings(gains, runs=10, noise=0.05, seed=1)
     assert len(texts) == 2 and not any("disagree" in text for text in texts)
@@ -209,12 +209,13 @@ def test_sites_of_both_signs_disagree_and_a_few_are_exceptions() -> None:
 
 
 def test_the_same_ratio_in_every_block_hangs_on_no_site() -> None:
-    """Times are whole frames of a film; rounding makes the means differ."""
+    """Times are whole frames of a film, and rounding makes the means differ."""
     assert site_warnings(np.full((2, 7), -0.1), runs=5, noise=0, seed=1) == []
 
 
 @pytest.mark.slow
 def test_few_noisy_runs_seldom_warn_of_sites() -> None:
-    """Six sites, three runs that scatter by 20 %, no effect: a twentieth may warn (`tests/proof` has a thousand)."""
+    """Six sites, three runs that scatter by 20 %, no effect: up to a twentieth may warn (`tests/proof` tests a
+    thousand)."""
     alarms = sum(bool(site_warnings(np.zeros((2, 6)), runs=3, noise=0.2, seed=seed)) for seed in range(40))
     assert alarms <= 0.05 * 40

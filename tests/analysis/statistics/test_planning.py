@@ -1,4 +1,4 @@
-"""How many blocks the declared family needs: against textbook numbers, and against the verdicts' own threshold."""
+"""The number of blocks that the declared family needs: textbook numbers, and the verdicts' own threshold."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ NEEDED = [column for column in COLUMNS if column.startswith("blocks_")]
 
 
 def samples(values: Array, networks: int = 1) -> Samples:
-    """Samples of `values`, of sites x protocols x blocks, behind each of `networks`."""
+    """Samples with these `values` (sites x protocols x blocks), on each of `networks`."""
     sites = tuple(f"s{site}" for site in range(len(values)))
     repeated = np.repeat(values[None, :, :, None], networks, axis=0)
     return Samples(repeated, ("dsl", "lte", "mss")[:networks], sites, ("tcp+", "quic"), ("si",))
@@ -38,7 +38,8 @@ def test_one_site_needs_what_a_paired_t_test_needs(effect: float, level: float) 
 
 @pytest.mark.parametrize("difference", [0.001, 0.01])
 def test_many_blocks_are_needed_where_the_power_can_only_be_that_of_a_normal_distribution(difference: float) -> None:
-    """At thresholds of 1e-4 and less the noncentral t has no value far out, which is not a power of 1 (W7)."""
+    """At thresholds of 1e-4 and less, scipy's noncentral t has no value far out; this must not count as a power of 1
+    (W7)."""
     normal = ((stats.norm.isf(1e-5 / 2) + stats.norm.ppf(POWER)) / difference) ** 2
     assert needed_for(difference, 1, 1, 1e-5, POWER) == pytest.approx(normal, rel=0.001) or normal > MOST_BLOCKS
 
@@ -59,7 +60,7 @@ def test_what_is_unknown_needs_an_unknown_number_and_what_is_tiny_more_than_a_mi
 
 
 def test_the_scatter_is_the_error_of_the_mean_over_sites_with_one_block_of_each() -> None:
-    """Four sites of ratios with 0.05 x sqrt(2): half of that, whatever the number of blocks."""
+    """Four sites with ratios of 0.05 x sqrt(2): half of this, whatever the number of blocks."""
     for blocks in (4, 31):
         row = blocks_needed(samples(np.concatenate([drawn(400, blocks)])), DECLARED).iloc[0]
         assert row["scatter"] == pytest.approx(0.05 * np.sqrt(2 / 400), rel=0.06)

@@ -1,4 +1,5 @@
-"""The mean over sites of log ratios within blocks: small cases computed by hand, and what must always hold."""
+"""The mean over sites of log ratios within blocks: small cases computed by hand, and properties that must always
+hold."""
 
 import numpy as np
 import pytest
@@ -29,14 +30,14 @@ FRAME_MS = 1000 / 30
 
 
 def samples_of_times(tcp: Array, quic: Array) -> Samples:
-    """Samples of one network and metric from times of sites x blocks each."""
+    """Samples of one network and metric, from times (sites x blocks)."""
     values = np.stack([tcp, quic], axis=1)[None, :, :, None, :]
     sites = tuple(f"s{number}" for number in range(len(tcp)))
     return Samples(values, ("dsl",), sites, ("tcp", "quic"), ("si",))
 
 
 def log_ratios() -> st.SearchStrategy[Array]:
-    """Log ratios of sites x blocks, some NaN; rounded, so that what is added to them can be taken away again."""
+    """Log ratios (sites x blocks), some of them NaN; rounded, so that additions to them can be undone exactly."""
     value = st.one_of(st.just(np.nan), st.integers(-1000, 1000).map(lambda number: number / 1024))
     shapes = st.tuples(st.integers(1, 5), st.integers(1, 8))
     return shapes.flatmap(
@@ -65,7 +66,8 @@ def test_few_blocks_have_their_mean_and_its_error() -> None:
 def test_five_blocks_have_hodges_and_lehmanns_location_and_lehmanns_error() -> None:
     centre, error, span, step = walsh_averages(FIVE[None])
     assert [centre[0], span[0], step[0]] == [6, 11 - 2, 10 - 6.5]
-    # Signed ranks of 5 have mean 7.5 and deviation sqrt(13.75); 1.645 of these below is place 1: from 1.5 to 15.
+    # Signed ranks of 5 values have mean 7.5 and deviation sqrt(13.75). The rank 1.645 deviations below the mean is 1,
+    # so the interval is from 1.5 to 15.
     assert error == pytest.approx([(15 - 1.5) / (2 * 6.5 / np.sqrt(13.75))])
     location, variance = locations(FIVE[None])
     assert (location[0], variance[0]) == (6, pytest.approx((error[0] / overestimate(5)) ** 2))
@@ -136,7 +138,7 @@ def test_nothing_tells_nothing() -> None:
 
 @pytest.mark.parametrize(("sites", "blocks"), [(1, 2), (1, 3), (1, 5), (1, 31), (3, 5)])
 def test_what_is_constant_and_different_has_the_p_value_of_as_many_equal_signs(sites: int, blocks: int) -> None:
-    """Frames of 33 ms: 267 ms against 300 ms in every block is a difference, but two blocks do not show it."""
+    """Frames of 33 ms: 267 ms against 300 ms in every block is a difference, but two blocks do not prove it."""
     mean = mean_over_sites(np.full((sites, blocks), np.log(300 / 267)))
     total = sites * blocks
     assert mean.error == 0
@@ -154,7 +156,7 @@ def test_sites_of_constant_ratios_that_disagree_are_as_good_as_the_one_of_the_fe
 
 
 def test_a_few_ratios_of_the_other_sign_among_many_that_are_the_same_are_not_overlooked() -> None:
-    """Whole frames of a film: 26 of 31 blocks say one frame more, and 5 say three less."""
+    """Times are whole frames of a film: 26 of 31 blocks differ by one frame, and 5 by three in the other direction."""
     ratios = np.array([*[np.log(1033 / 1000)] * 26, *[np.log(900 / 1000)] * 5])
     mean = mean_over_sites(ratios[None])
     assert walsh_averages(ratios[None]).error == 0
@@ -164,12 +166,14 @@ def test_a_few_ratios_of_the_other_sign_among_many_that_are_the_same_are_not_ove
 
 
 def coarse_ratios(frames: float, cells: int, sites: int, blocks: int, seed: int) -> Array:
-    """Log ratios (cells x sites x blocks) of two protocols of the same, of times of 600 ms of which a run scatters by
-    so many `frames`, as a film has them: in whole frames, from wherever those of the site begin."""
+    """Log ratios (cells x sites x blocks) of two equal protocols, whose times come in whole frames of a film.
+
+    Times are about 600 ms; runs scatter by this many `frames`; the frames' phase differs between sites.
+    """
     draw = np.random.default_rng([seed, round(100 * frames), sites, blocks])
     begins_ms = draw.uniform(0, FRAME_MS, (1, cells, sites, 1))
     times = 600 + frames * FRAME_MS * draw.standard_normal((2, cells, sites, blocks))
-    # A film's zero is not quite a frame's.
+    # A film's zero is not exactly a frame's beginning.
     logs = np.log(np.ceil((times + begins_ms) / FRAME_MS) * FRAME_MS + draw.normal(0, 0.5, times.shape))
     return np.asarray(logs[1] - logs[0])
 
@@ -183,7 +187,8 @@ def test_whole_frames_find_no_difference_where_there_is_none(frames: float, site
 
 
 def test_the_location_of_whole_frames_does_not_jump_between_them() -> None:
-    """31 blocks, a third of which say one frame more: what is in between is known, to a tenth of a frame."""
+    """In 31 blocks, a third of which are one frame longer, the location between frames is known to a tenth of a
+    frame."""
     ratios = np.log1p(FRAME_MS / 600 * np.array([0.0] * 20 + [1.0] * 11))
     (centre,), (variance,) = locations(ratios[None])
     assert centre == pytest.approx(ratios.mean())
@@ -256,7 +261,7 @@ def test_scaling_all_times_changes_nothing(factor: float) -> None:
 
 @pytest.mark.parametrize("blocks", [5, 6, 8, 15, 31, 40])
 def test_the_error_of_a_location_is_neither_too_large_nor_too_small(blocks: int) -> None:
-    """That of normal ratios, to 1.5 %; and its freedom is no larger than it is told, to 10 %."""
+    """The error for normal ratios is right to 1.5 %, and its degrees of freedom are at most 10 % too high."""
     rows = max(4000, REPETITIONS // blocks * 4)
     centre, variance = locations(np.random.default_rng(blocks).standard_normal((rows, blocks)))
     assert np.sqrt(variance.mean()) / centre.std() == pytest.approx(1, abs=0.015 + 2 / np.sqrt(rows))

@@ -1,4 +1,4 @@
-"""The same contrast computed otherwise: by hand, and the bias of the paper's ratio by simulation."""
+"""The same contrast computed in other ways: by hand, and the bias of the paper's ratio by simulation."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,8 @@ from analysis.statistics.sensitivity import bias, leave_one_out, sensitivity
 
 
 def test_by_hand() -> None:
-    """Three sites of two blocks each, whose log ratios are -0.1, -0.2 and +0.6; the second blocks are 0.02 more."""
+    """Three sites with two blocks each, with log ratios -0.1, -0.2 and +0.6; those of the second blocks are 0.02
+    higher."""
     steps = np.array([-0.01, 0.01])
     ratios = np.array([[-0.1], [-0.2], [0.6]]) + steps
     a = np.array([[1000.0, 1200.0]] * 3)
@@ -48,7 +49,7 @@ def test_complete_blocks_are_those_with_every_protocol_of_the_network() -> None:
     (row,) = sensitivity(campaign, declared(("tcp", "quic"))).to_dict("records")
     assert row["complete_blocks"] == pytest.approx(-0.1)
     assert row["second_half"] == pytest.approx(-0.5)
-    # A protocol that the network does not have at all makes no block incomplete.
+    # A protocol that the network lacks entirely makes no block incomplete.
     campaign = samples({"tcp": a, "quic": b, "other": np.full((1, 4), np.nan)})
     (row,) = sensitivity(campaign, declared(("tcp", "quic"))).to_dict("records")
     assert row["complete_blocks"] == row["gain"]
@@ -65,7 +66,7 @@ def test_what_there_is_not_is_nan_and_takes_no_sign() -> None:
 
 
 def test_an_outlying_site_is_named() -> None:
-    """The review's example: 37 sites 36 % faster, one 120 % slower."""
+    """The example of a review: 37 sites are 36 % faster, one is 120 % slower."""
     centres = np.append(np.full(37, np.log(0.64)), np.log(2.2))
     names = tuple(f"s{number}" for number in range(38))
     result = leave_one_out(centres, np.full(38, 0.01), names, 0.95)
@@ -80,7 +81,7 @@ def test_the_interval_of_the_other_sites_by_hand() -> None:
         result = leave_one_out(centres, np.append(np.full(4, of_runs), np.nan), names, 0.95)
         reach = stats.t.ppf(0.975, 3) * np.sqrt(variance / 4)
         assert (result["others_low"], result["others_high"]) == pytest.approx((np.expm1(-reach), np.expm1(reach)))
-    # Nobody knows what the runs scatter, or the others.
+    # The scatter of the runs, or of the other sites, is unknown.
     for part, variances in ((slice(5), np.full(5, np.nan)), (slice(3, 5), np.full(2, 0.01))):
         result = leave_one_out(centres[part], variances, names[part], 0.95)
         assert result["weightiest_site"] and np.isnan(float(result["others_low"]))
@@ -88,7 +89,7 @@ def test_the_interval_of_the_other_sites_by_hand() -> None:
 
 @pytest.mark.parametrize(("runs", "scatter", "shared"), [(3, 0.3, 0.0), (5, 0.3, 0.0), (5, 0.1, 0.3), (31, 0.3, 0.0)])
 def test_the_bias_is_what_simulation_shows(runs: int, scatter: float, shared: float) -> None:
-    """No effect; runs scatter by `scatter`, blocks by `shared`, which both protocols have in common."""
+    """No effect; runs scatter by `scatter`, blocks by `shared`, which is common to both protocols."""
     draw = np.random.default_rng(runs)
     cells = 40_000
 
@@ -104,6 +105,6 @@ def test_the_bias_is_what_simulation_shows(runs: int, scatter: float, shared: fl
 
 def test_the_bias_needs_two_runs_and_counts_blocks_that_lack_one() -> None:
     a, b = np.array([1000.0, 1100, 900]), np.array([1000.0, np.nan, np.nan])
-    # The variance is 10000, the squared coefficient of variation 0.01; one block has nothing in common to count.
+    # The variance is 10000, the squared coefficient of variation 0.01; a single block has no common part.
     assert bias(a, b) == pytest.approx(0.01 / 3)
     assert np.isnan(bias(np.array([1000.0, np.nan]), np.array([1.0, 2.0])))

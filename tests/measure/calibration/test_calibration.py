@@ -1,4 +1,5 @@
-"""Lanes are taken only when it was measured that they do not disturb; here what is measured is made up."""
+"""Lanes are used only after a measurement showed that they do not disturb each other; here, measurements are
+simulated."""
 
 import math
 import tempfile
@@ -40,8 +41,8 @@ MeasureRound = Callable[[int, int], Round]
 
 
 def machine(of_cores: Callable[[int], float], of_neighbours: Callable[[int], float], sd: float = 0.01) -> MeasureRound:
-    """A machine on which a run in one of so many lanes takes so many times as long since it has fewer cores, and since
-    it has neighbours."""
+    """A machine on which a run in one of several lanes takes longer by two factors: one for fewer cores, and one for
+    neighbours."""
     random = Random(1)
 
     def measure_round(lanes: int, _: int) -> Round:
@@ -81,7 +82,7 @@ def test_two_cores_are_tried_and_found_too_few_by_measurement() -> None:
 
 
 def test_it_is_measured_not_counted() -> None:
-    """The same two cores, if runs in lanes of one took as long as ever, would take two lanes."""
+    """If runs in lanes of one core took no longer, the same two cores would take two lanes."""
     assert calibrated(2, machine(lambda _: 1.0, lambda _: 1.0)) == (2, {2: EQUIVALENT})
 
 
@@ -93,7 +94,7 @@ def test_the_largest_number_that_does_not_disturb_is_taken() -> None:
 
 
 def test_lanes_that_are_only_slower_alone_are_not_taken_either() -> None:
-    """Times in them would not be those of the machine."""
+    """Times measured in such lanes would differ from those on the whole machine."""
     count, verdicts = calibrated(12, machine(lambda _: 1.1, lambda _: 1.0))
     assert (count, verdicts) == (1, {2: DISTURBED})
 
@@ -136,7 +137,7 @@ def test_lanes_that_disturb_by_the_bound_are_seldom_taken() -> None:
         return {WHOLE: {"PLT": noise[0]}, ALONE: {"PLT": noise[1]}, BESIDE: {"PLT": (1 + BOUND) * noise[2]}}
 
     taken = sum(attempt(2, measure_round, lambda _: None).verdict == EQUIVALENT for _ in range(tries))
-    # At most ERROR of them: 7.5; a count of so many tries is beyond 15 once in 300.
+    # At most a share of ERROR may be wrong: 7.5 of these tries; more than 15 occur once in 300.
     assert taken <= 2 * ERROR * tries
 
 
@@ -159,7 +160,7 @@ def test_each_lane_is_the_one_that_is_timed_and_has_all_others_beside_it() -> No
 
 
 def test_a_lane_is_timed_while_each_other_lane_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes are threads here, and runs are made up: those of the lane that is timed wait for a second block of each
+    """Lanes are threads here, and runs are simulated: those of the timed lane wait for a second block of each
     neighbour."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
@@ -174,7 +175,7 @@ def test_a_lane_is_timed_while_each_other_lane_is_at_work(tmp_path: Path, monkey
 
 
 class Watched(NotedMethod):
-    """Runs that are noted, by lane and block, as they begin."""
+    """Runs that are recorded, by lane and block, as they begin."""
 
     attempts: list[tuple[int, int]] = []  # noqa: RUF012 (of one test)
     second_blocks = {2: threading.Event(), 3: threading.Event()}  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""While other runs are made, films are analysed by processes of their own."""
+"""While other runs are made, separate processes analyse films."""
 
 import errno
 import json

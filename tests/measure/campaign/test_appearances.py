@@ -1,4 +1,4 @@
-"""Last pictures of runs are read once, and kept once if they are the same."""
+"""The last pictures of runs are read once, and identical ones are stored once."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Whose pictures were decoded."""
+    """The runs whose pictures were decoded."""
     folders: list[Path] = []
 
     def read(folder: Path) -> LastFrame:

@@ -1,4 +1,4 @@
-"""A campaign of several browsers: its plan, its files, resuming it, and what is compared with what."""
+"""A campaign with several browsers: its plan, its files, its resumption, and which runs are compared."""
 
 import json
 from collections import Counter
@@ -33,7 +33,7 @@ BROWSERS = ("chromium", "toy")
 
 
 class Toy(Chromium):
-    """A browser of another name."""
+    """A browser with another name."""
 
     name = "toy"
 
@@ -47,12 +47,12 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Campaign:
-    """Two blocks of one site over two settings of TCP, in two browsers, whose loads are made up."""
+    """Two blocks of one site over two settings of TCP, in two browsers, whose loads are simulated."""
     return scripted_campaign(tmp_path, further_browsers=("toy",))
 
 
 def go(campaign: Campaign) -> list[Setting]:
-    """Measure; Chromium asks for ten exchanges, the toy for five. Returns what was loaded, in order."""
+    """Measure; Chromium requests ten exchanges, the toy five. Returns the loaded settings, in order."""
     loaded: list[Setting] = []
 
     def script(setting: Setting, _: Path) -> Evidence:
@@ -107,7 +107,7 @@ def test_every_run_is_loaded_in_its_browser_and_kept_with_it(campaign: Campaign)
 
 def test_the_norms_compare_within_a_browser(campaign: Campaign) -> None:
     go(replace(campaign, runs=8))
-    # Half of all runs ask for half as much, and none is rejected for it.
+    # Half of all runs send half as many requests, and none is rejected for this.
     assert all(row.valid for row in read_rows(campaign.folder))
 
 
@@ -154,7 +154,7 @@ def test_rejected_attempts_are_counted_by_browser() -> None:
 
     assert titles(rows) == titles(rows, 80) == ["rejected by", "all", "tcp chromium", "tcp toy"]
     assert titles(rows[:1]) == ["rejected by", "all", "tcp"]
-    # Where there is no room for browsers, and none for protocols.
+    # First there is no room for browsers, then none for protocols.
     assert titles(rows, 30) == ["rejected by", "all", "tcp"]
     assert titles(rows, 20) == ["rejected by", "all"]
 

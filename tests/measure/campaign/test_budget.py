@@ -1,4 +1,4 @@
-"""A campaign with a budget ends in time, between two blocks, and is resumed later."""
+"""A campaign with a budget ends in time, between two blocks, and can be resumed later."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def test_a_budget_that_says_no_unit_is_refused(text: str) -> None:
 
 
 class Clock:
-    """A clock that the tests set."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -72,7 +72,7 @@ def results(campaign: Campaign) -> Iterator[Results]:
 
 
 def measured_blocks(work: PlannedRuns, results: Results, clock: Clock) -> int:
-    """Make all runs that `work` gives out, each in LOAD_S; returns how many blocks these were."""
+    """Make all runs that `work` yields, each in LOAD_S; return the number of blocks."""
     blocks = 0
     for block in takewhile(work.may_begin, work.open_blocks(never_enough)):
         blocks += 1
@@ -87,7 +87,7 @@ def measured_blocks(work: PlannedRuns, results: Results, clock: Clock) -> int:
 def test_a_campaign_ends_within_its_budget_between_two_blocks(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
-    seconds = 9 * LOAD_S  # four blocks of two loads, and half of one
+    seconds = 9 * LOAD_S  # four blocks of two loads, and half a block
     work = PlannedRuns(campaign, results, clock.budget(seconds))
     assert measured_blocks(work, results, clock) == 4
     assert work.is_out_of_time

@@ -1,4 +1,4 @@
-"""The campaign's loop, with the load of a page replaced by what it would leave."""
+"""The campaign's loop; page loads are replaced by their results."""
 
 import csv
 import json
@@ -38,7 +38,7 @@ def campaign(tmp_path: Path) -> ScriptedCampaign:
 
 
 def interrupted(*_: object) -> Evidence:
-    """A load that a person breaks off."""
+    """A load that a user interrupts."""
     raise KeyboardInterrupt
 
 
@@ -107,7 +107,7 @@ def test_an_invalid_run_is_kept_with_its_reason_and_repeated(campaign: Campaign)
 
 
 def test_a_run_is_given_up_after_the_limit_and_stays_given_up(campaign: Campaign) -> None:
-    # The runs of a block are made one after another, and those that do not count again after them.
+    # The runs of a block are made one after another; then those that do not count are repeated.
     printed = measured(campaign, FAILED, SOUND, FAILED, FAILED, SOUND)
     assert "given up" in printed
     assert sorted(row["valid"] for row in rows(campaign)) == ["false"] * (REPEATS + 1) + ["true"] * 3
@@ -212,7 +212,7 @@ def test_it_is_asked_once_a_round_whether_there_are_enough_runs(campaign: Campai
 
     two = replace(campaign, sites=both, runs=3)
     measured(two, enough=enough)
-    # A block of each site has four runs; once more when the campaign is done.
+    # A block of each site has four runs; the last look is when the campaign is done.
     assert sizes == [0, 4, 8]
 
 
@@ -246,7 +246,7 @@ def test_replays_that_fail_again_and_again_stop_the_campaign(campaign: Campaign)
 
 def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(campaign: Campaign) -> None:
     printed = measured(replace(campaign, runs=5), FAILED)
-    # Two blocks of two protocols, of which each run is tried three times, of five blocks.
+    # Two of five blocks with two protocols, each run of which is tried three times.
     assert len(rows(campaign)) == 2 * 2 * (REPEATS + 1)
     line = "site lte fails alike over all protocols: its other 6 runs are not made; "
     line += "the last reason was load_failed: it broke"
@@ -261,7 +261,7 @@ def test_going_on_gives_a_site_that_was_given_up_another_try(campaign: Campaign)
     five = replace(campaign, runs=5)
     measured(five, FAILED)
     before = len(rows(campaign))
-    # One block more fails alike, and is enough to give it up again.
+    # One further block fails in the same way, and is enough to give up the site again.
     measured(five, FAILED)
     assert len(rows(campaign)) == before + 2 * (REPEATS + 1)
     assert [entry.runs for entry in read_given_up(campaign.folder)] == [4]
@@ -277,7 +277,7 @@ def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign) ->
     accepted: list[str] = []
 
     def script(*_: object) -> Evidence:
-        # As soon as one is given up, a person accepts an attempt of it.
+        # As soon as a site is given up, a person accepts one of its attempts.
         if read_given_up(campaign.folder) and not accepted:
             given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}
             row = next(row for row in read_rows(campaign.folder) if (row.site, row.network) in given_up)
@@ -292,7 +292,7 @@ def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign) ->
 
 
 def mixed(campaign: Campaign, runs: int) -> Campaign:
-    """`campaign` with a run behind another network in each of its blocks."""
+    """`campaign` with a run on another network in each of its blocks."""
     slow = replace(campaign.networks["lte"], name="lte+slow")
     return replace(
         campaign,
@@ -349,7 +349,7 @@ def test_of_a_block_of_two_networks_the_one_with_enough_runs_gets_no_more(campai
 @pytest.mark.parametrize(
     "outcomes",
     [
-        # One protocol's runs count; two gates; the machine's fault.
+        # One protocol's runs count; two gates reject runs; the machine is at fault.
         [SOUND, FAILED],
         [FAILED, replace(FAILED, failures=(), plt=None, requests=SOUND.requests)],
         [replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)],
@@ -407,7 +407,7 @@ def test_runs_end_after_the_quiet_time_of_their_network_over_every_protocol(camp
     ]
     document = require_document(pages.folder)
     assert (document.settings.quiet_ms("dsl"), document.settings.quiet_ms("lte")) == (3000, 2000)
-    # A study with a quiet time of its own has it behind every network, and says so.
+    # A study with its own quiet time uses it on every network, and records that.
     study = replace(pages, folder=pages.folder.parent / "study", loading=Loading(quiet_ms=100))
     measured(study, SOUND)
     assert {row["quiet_ms"] for row in rows(study)} == {"100"}
@@ -420,7 +420,7 @@ def test_a_campaign_does_not_go_on_with_another_quiet_time(campaign: Campaign) -
     measured(replace(campaign, runs=1, networks={"lte": older}), SOUND)
     path = campaign.folder / "campaign.json"
     document = json.loads(path.read_text())
-    # As campaigns of older versions have it, whose networks had no such key.
+    # In campaigns of older versions, networks did not have this key.
     del document["settings"]["networks"]["lte"]["quiet_ms"]
     path.write_text(json.dumps(document))
     with pytest.raises(EyelevelError, match="settings/networks/lte/quiet_ms was absent, is 2000"):
@@ -480,7 +480,7 @@ def test_an_unknown_value_is_told_with_the_allowed_ones(
     monkeypatch.setattr(sys, "argv", ["eyelevel", "campaign", *usual, *arguments])
     with pytest.raises(SystemExit) as ended:
         program()
-    # Python prints a text that it is ended with, and its status is 1.
+    # Python prints the text of SystemExit, and its exit status is 1.
     assert isinstance(ended.value.code, str) and message in ended.value.code
     assert len(ended.value.code.splitlines()) == 1
     assert not (tmp_path / "results").exists()

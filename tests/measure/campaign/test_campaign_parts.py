@@ -50,7 +50,7 @@ def test_an_unknown_protocol_is_told_under_any_name() -> None:
 
 
 def test_with_enough_cores_each_part_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topology, "PROCESSORS", tmp_path)  # of which nothing is known: each is a core
+    monkeypatch.setattr(topology, "PROCESSORS", tmp_path)  # if nothing is known about them, each counts as a core
     assert layout(range(CORES_FOR_PLACES - 1)) is None
     for count in (CORES_FOR_PLACES, 8, 12, 64):
         places = layout(range(count))
@@ -80,7 +80,7 @@ def test_a_machine_that_becomes_slower_is_told() -> None:
 
 
 class CpuSlot(Slot):
-    """A slot whose canaries take so long on the processor (ms), one after another, the last again and again."""
+    """A slot whose canaries take these times on the processor (ms), one after another; the last one repeats."""
 
     pause_s = 0.0
 
@@ -108,7 +108,7 @@ def test_a_canary_serves_for_as_long_as_it_may() -> None:
     rows = [here.circumstances(block, print) for block in (1, 2, 3)]
     assert [(row.block, row.canary) for row in rows] == [(1, Canary(50, 800)), (2, None), (3, None)]
     assert {row.slowness for row in rows} == {1.0}
-    # Runs of it did not count.
+    # Block 3 is measured again, since its runs did not count.
     assert here.circumstances(3, print).canary == Canary(51, 800)
     assert here.circumstances(4, print).canary is None
     old = CpuSlot(50)
@@ -123,7 +123,7 @@ def test_what_is_usual_is_known_as_soon_as_may_be() -> None:
 
 @pytest.fixture(scope="module")
 def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a film, orange, then blank, then something, and what was seen in it."""
+    """A folder with a film, first orange, then blank, then something, and the data about it."""
     folder = tmp_path_factory.mktemp("film")
     film(folder, [(frame(ORANGE), 400), (frame(WHITE), 500), (page(1.0), 1)])
     analyse_film(folder)
@@ -167,7 +167,7 @@ def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_
     (tmp_path / ROW.folder / "film.mp4").write_bytes(bytes(5000))
     estimate = forecast(open_runs, rows, tmp_path, model)
     assert (estimate.seconds, estimate.bytes) == (30, 10_000)
-    # A network that was twice as slow as modelled for one site is taken to be so for others.
+    # If a network is twice as slow as modelled for one site, the same is assumed for others.
     usual = {site: model.forecast((site, "lte")).seconds for site in ("demo-light", "other")}
     scaled = forecast([Run("other", "lte", "tcp", 2)], rows, tmp_path, model)
     assert scaled.seconds == pytest.approx(15 / usual["demo-light"] * usual["other"])

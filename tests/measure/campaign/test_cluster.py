@@ -1,5 +1,7 @@
-"""A cluster's workers are refused when they differ, and what they measured comes home whole (the rest is proven in
-tests/proof/test_campaign_faults.py, with true workers)."""
+"""Workers of a cluster are refused if they differ, and their measurements arrive complete.
+
+tests/proof/test_campaign_faults.py proves the rest, with real workers.
+"""
 
 import io
 from dataclasses import replace
@@ -63,7 +65,7 @@ def test_a_worker_has_a_place_for_each_lane(campaign: Campaign) -> None:
     assert Cluster("tcp://nowhere:1", campaign).places("w") == [("w", None)]
     in_lanes = replace(campaign, lanes=Lanes(3))
     assert Cluster("tcp://nowhere:1", in_lanes).places("w") == [("w", 1), ("w", 2), ("w", 3)]
-    # Which lanes they are, each worker says for itself.
+    # Each worker chooses its own lanes.
     assert in_lanes.document().settings.lanes == 3 and in_lanes.document().lanes == {}
 
 
@@ -86,7 +88,7 @@ def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
     printed = io.StringIO()
     watch = ProgressDisplay(Console(file=printed, width=200), [ROW.of], 0)
     with opened(tmp_path / "c", CampaignDocument(structured(settings, CampaignSettings, ""))) as results:
-        # An attempt that was broken off has left this file.
+        # An interrupted attempt left this file.
         (results.empty_run_folder(ROW.of, 1) / "old").touch()
         bring_home(MeasuredBlock((first, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
         assert results.is_valid(ROW.of)

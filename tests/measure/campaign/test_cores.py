@@ -1,4 +1,4 @@
-"""Cores of a layout are what servers, network, browser and film run on, as the kernel tells it."""
+"""Servers, network, browser and film run on the cores of a layout, according to the kernel."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from replay import ReplaySpec, run
 from tuning import networks, protocols
 
 CORES = sorted(os.sched_getaffinity(0))
-# Every process of the replay, seen from inside, by its name; and how many are NGINX's.
+# Every process in the replay, by its name; and the number of NGINX processes.
 LOOK = """
 import collections, json, os, pathlib, sys
 cores, processes = {}, collections.Counter()

@@ -1,5 +1,7 @@
-"""Blocks on their way to workers and back, on a cluster that is made up: who comes, goes, and measures what. (True
-clusters: tests/proof/test_campaign_faults.py, benchmarks/cluster.)"""
+"""Blocks on their way to workers and back, on a simulated cluster: which workers come and go, and what they measure.
+
+Real clusters are in tests/proof/test_campaign_faults.py and benchmarks/cluster.
+"""
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -33,8 +35,10 @@ PATIENCE_S = 120
 
 
 class MadeUpFuture:
-    """The future of a request to a worker: it has come to `value`, or never will (LOST). An UNREACHABLE value is there,
-    but does not come until the future is cancelled."""
+    """The future of a request to a worker: it has the result `value`, or never gets one (LOST).
+
+    An UNREACHABLE value exists, but does not arrive until the future is cancelled.
+    """
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -67,9 +71,11 @@ def measured(block: Block) -> MeasuredBlock:
 
 @dataclass
 class MadeUpCluster:
-    """In the place of a `Scheduler`: what happens in a cluster with these workers (`present`). `outcome`: what comes of
-    a block at a worker. `may_begin`: whether a block ends within the budget. Each turn looks for workers (`look_s`),
-    and none waits. `dispatch`: what hands out the blocks."""
+    """Stands in for a `Scheduler`: the events in a cluster with these workers (`present`).
+
+    `outcome`: the result of a block at a worker. `may_begin`: whether a block would end within the budget. Each turn
+    looks for workers (`look_s`), and none waits. `dispatch`: the function that hands out the blocks.
+    """
 
     campaign: Campaign
     present: list[str] = field(default_factory=lambda: ["a"])
@@ -92,7 +98,7 @@ class MadeUpCluster:
         return MadeUpFuture(self.outcome(worker, arguments[0]))
 
     def measure(self, *, wholly: bool = True) -> str:
-        """Measure the campaign, `wholly` unless its budget ends it before; returns what was printed."""
+        """Measure the campaign, `wholly` unless its budget ends it earlier; return the output."""
         printed = io.StringIO()
         with opened(self.campaign.folder, CampaignDocument(CampaignSettings(seed=1, runs=1))) as results:
             display = ProgressDisplay(Console(file=printed, width=200), [], 0)
@@ -166,7 +172,7 @@ def test_a_worker_that_comes_back_under_its_old_address_is_looked_at_and_measure
 
 
 class Nobody(list[str]):
-    """No workers; counts how often these are looked for."""
+    """No workers; counts how often they are looked up."""
 
     looks = 0
 
@@ -176,7 +182,7 @@ class Nobody(list[str]):
 
 
 class Comings(list[str]):
-    """Workers that are there only after so many looks."""
+    """Workers that appear only after this many looks."""
 
     def __init__(self, workers: Sequence[str], looks: Any) -> None:
         super().__init__(workers)
@@ -187,7 +193,7 @@ class Comings(list[str]):
 
 
 def lose_b(cluster: MadeUpCluster, result: object) -> None:
-    """There are two workers. The second is gone when it has its first block, of which comes `result`."""
+    """Add a second worker, which disappears when it has its first block, whose result is `result`."""
     cluster.present = ["a", "b"]
 
     def outcome(worker: str, block: Block) -> object:

@@ -1,4 +1,4 @@
-"""Gates that compare a run with the others of its site: they fire, and what they said stays."""
+"""Gates that compare a run with the others of its site: they reject runs, and their verdicts persist."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ USUAL = RunOutcome(requests=90, missed=2, exchanges=80, last_frame=PICTURE)
 
 
 def with_hole(share: float) -> np.ndarray:
-    """The picture with a grey part of that share of its height."""
+    """The picture with a grey part that takes this share of its height."""
     picture = PICTURE.copy()
     picture[: round(share * len(picture))] = 128
     return picture
@@ -60,7 +60,7 @@ def test_a_page_with_two_final_looks_is_not_rejected_for_either() -> None:
 
 
 def test_a_protocol_over_which_a_page_asks_for_more_keeps_its_runs() -> None:
-    """As three of seven protocols had it behind two networks, in each round."""
+    """Three of seven protocols behaved like this on two networks, in each round."""
     usual, more = replace(USUAL, missed=2), replace(USUAL, requests=97, missed=9)
     assert judge([more, more, usual, usual, usual, more, usual] * 2) == {}
 

@@ -1,4 +1,4 @@
-"""A campaign takes nothing away, and changes nothing, that the testbed did not make."""
+"""A campaign neither removes nor changes files that the testbed did not make."""
 
 import errno
 import os
@@ -163,7 +163,7 @@ def test_another_file_that_is_missing_is_a_fault_of_ours(tmp_path: Path) -> None
         (tmp_path / "missing").read_text()
 
 
-# Does one thing after another in a campaign's place, and prints why it cannot be done.
+# Tries one action after another in a campaign's folder, and prints why each fails.
 DENIED = """
 import subprocess, sys
 from pathlib import Path

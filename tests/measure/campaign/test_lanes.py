@@ -1,4 +1,4 @@
-"""Runs in lanes: each block stays in one, different blocks run beside each other, on cores of their own."""
+"""Runs in lanes: each block stays in one lane; different blocks run in parallel, on separate cores."""
 
 import errno
 import io
@@ -65,13 +65,13 @@ def campaign(tmp_path: Path) -> Campaign:
 
 
 def new_store(campaign: Campaign) -> FolderStore:
-    """A store in the campaign's folder, which is made."""
+    """A store in the campaign's folder, which is created."""
     campaign.folder.mkdir(parents=True)
     return FolderStore(campaign.folder)
 
 
 class Thread:
-    """In the place of the process of a lane."""
+    """Stands in for the process of a lane."""
 
     def __init__(self, thread: threading.Thread) -> None:
         self._thread = thread
@@ -101,7 +101,8 @@ def lanes(campaign: Campaign) -> Iterator[list[RunningLane]]:
 
 
 class Meeting(CoresMethod):
-    """Runs that note what begins and ends; the first of each lane ends once that of the other has begun."""
+    """Runs that record their beginning and end; the first run of each lane ends only after the other lane's has
+    begun."""
 
     barrier = threading.Barrier(2)
     events: list[tuple[str, int, int]] = []  # noqa: RUF012 (of one test)
@@ -118,7 +119,7 @@ class Meeting(CoresMethod):
 
 
 class Full(CoresMethod):
-    """Runs for which there is no space."""
+    """Runs for which the disk has no space."""
 
     def make(self, *_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "film.mp4")
@@ -139,14 +140,14 @@ def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
     rows = read_rows(campaign.folder)
     assert sorted(str(row.of) for row in rows) == sorted(str(run) for block in campaign.plan() for run in block)
     assert sorted(ends) == list(range(1, 9))
-    # The barrier would have broken if the first two had not been made at once.
+    # If the first two had not run at the same time, the barrier would have broken.
     assert [event[0] for event in Meeting.events[:2]] == ["begins", "begins"]
     of_lane = defaultdict(list)
     for _, lane, block in Meeting.events:
         of_lane[lane].append(block)
     assert set(of_lane) == {1, 2}
     for blocks_of_lane in of_lane.values():
-        # Four events of each block, and none of another between them.
+        # Each block has four events, and none of another block between them.
         assert blocks_of_lane == [block for block in dict.fromkeys(blocks_of_lane) for _ in range(4)]
     assert {row.block: row.lane for row in rows} == {
         block: lane for lane, blocks_of_lane in of_lane.items() for block in blocks_of_lane
@@ -155,8 +156,8 @@ def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
 
 
 def begin_blocks(campaign: Campaign, results: Results, lane_of: Callable[[int], int]) -> None:
-    """Let the campaign have been stopped: of each block one run has been made, in the lane that `lane_of` its number
-    says."""
+    """Create the results of a stopped campaign: one run of each block, in the lane that `lane_of` returns for its
+    number."""
     for number, (run, *_) in enumerate(campaign.plan(), start=1):
         where = {"lane": lane_of(number), "machine": machine_name(), "folder": f"runs/{number}"}
         results.keep(row_of(run, block=number, **where))
@@ -202,7 +203,7 @@ def test_a_lane_goes_on_only_when_its_row_is_kept(campaign: Campaign, lanes: lis
     lane.begin(block, store)
     while not isinstance(message := lane.message(), Row):
         pass
-    # The next row is made of what is there, and yet does not come.
+    # The next row has been made, but is not sent yet.
     assert not lane.connection.poll(0.2)
     lane.go_on()
     assert lane.message() == Judgement(message, given_up=False)
@@ -240,12 +241,12 @@ def test_each_lane_has_canaries_of_its_own() -> None:
     assert [canary.cpu_ms for canary in canaries_of("here", rows)] == [70.0]
 
 
-# Lanes that are processes. (No canary is replaced in them.)
+# Lanes that are processes. (Canaries are not replaced in them.)
 
 
 @pytest.fixture
 def support(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the processes of lanes find the runs of these tests."""
+    """Let the processes of lanes find the runs of these tests."""
     monkeypatch.setenv("PYTHONPATH", str(PROJECT / "tests"))
 
 
@@ -290,7 +291,7 @@ def test_a_lane_that_dies_is_told_and_one_that_never_ends_is_ended(campaign: Cam
     with running_lane(LaneSetting(lane, campaign.folder)) as running:
         running.begin(campaign.block(1, endless), store)
         assert isinstance(running.message(), Beginning)
-    # (Nothing but the lane's process could end the message that never comes.)
+    # (Only the lane's process could complete the message, and it does not.)
     with pytest.raises(EyelevelError):
         running.message()
 

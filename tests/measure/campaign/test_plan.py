@@ -1,4 +1,4 @@
-"""The plan: randomised blocks, each run exactly once, the same for the same seed."""
+"""The plan: randomised blocks, each run exactly once, and the same plan for the same seed."""
 
 from collections import Counter
 from pathlib import Path
@@ -96,7 +96,7 @@ def test_companions_come_at_every_place_of_a_block() -> None:
 
 
 def test_blocks_without_companions_are_in_the_order_that_they_always_had() -> None:
-    # Campaigns that were begun with an earlier version are resumed.
+    # Campaigns that began with an earlier version are resumed.
     assert "".join(run.protocol for run in plan("a", "x", "pqrst", 1, 1)[0]) == "srqtp"
     with_companions = plan("ab", "xy", "pq", 2, 1, {"x": [("x+", "p")]})
     without = plan("ab", "xy", "pq", 2, 1)

@@ -1,6 +1,6 @@
-"""Runs are prepared while nothing is measured, and begin when no film is analysed any more.
+"""Runs are prepared while nothing is measured, and begin when no film is being analysed.
 
-The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
+Loads are simulated here; real ones are in `tests/measure/run/test_turn.py`.
 """
 
 import threading
@@ -35,8 +35,8 @@ RUNS = tuple(Run("site", "dsl", "tcp", number) for number in (1, 2, 3))
 
 @dataclass(frozen=True)
 class ScriptedMethod(Method):
-    """A method whose loads are made up; `events` has what happened, in order. Films have been analysed when their runs
-    have been made."""
+    """A method whose loads are simulated; `events` records the events in order. Films have been analysed when runs
+    end."""
 
     events: list[str] = field(default_factory=list)
     endings: dict[Path, threading.Event] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class ScriptedMethod(Method):
 
 
 class ScriptedLoad:
-    """A load that notes its end, of the age and with the fault that its `method` says."""
+    """A load that records its end, with the age and the fault that its `method` sets."""
 
     def __init__(self, method: ScriptedMethod, folder: Path) -> None:
         self.method, self.events, self.folder = method, method.events, folder
@@ -154,7 +154,7 @@ def test_a_film_is_analysed_once_from_the_moment_when_its_run_is_over(tmp_path: 
 
 @dataclass(frozen=True)
 class QuietMethod(ScriptedMethod):
-    """A method whose pages are quiet for a while before they are over."""
+    """A method whose pages are quiet for a while before their loads are over."""
 
     def make(
         self,
@@ -331,7 +331,7 @@ def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(tm
         assert preparer.take(RUNS[1]) is None
         assert method.events == ["prepare 1-1", "close 1-1"]
         method.events.clear()
-        # Nor is it waited for.
+        # A load prepared in vain is not waited for either.
         preparer.prepare(lambda: (RUNS[0], setting), method, None)
         preparer.settle(RUNS[1])
         assert method.events == ["prepare 1-1", "close 1-1"]

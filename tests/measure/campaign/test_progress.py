@@ -1,4 +1,4 @@
-"""The display that a person sees of a campaign while it runs."""
+"""The progress display of a running campaign."""
 
 import io
 import re
@@ -83,7 +83,7 @@ def test_a_terminal_of_80_columns_shows_when_it_will_be_done_and_what_is_wrong()
 
     until = r"left, done on \w{3} \d\d \w{3} at \d\d:\d\d$"
     with display.live(Forecast(400_000, 4e9), at_most=True):
-        # Before any run has been made, the forecast says when all will be.
+        # Before the first run, the forecast already shows when all will be done.
         assert re.search(rf"━ 360/760 4 d 15 h {until}", screen()[0])
         display.notify(Beginning(runs[1], 2, 2))
         display.notify(Beginning(runs[2], 1, 1))

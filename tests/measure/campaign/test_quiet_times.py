@@ -1,4 +1,5 @@
-"""The effect of a shorter quiet time is read from the runs made; runs of two quiet times are never compared."""
+"""The effect of a shorter quiet time is computed from existing runs; runs with different quiet times are never
+compared."""
 
 import gzip
 import json
@@ -21,7 +22,7 @@ from measure.campaign.quiet_times import changed_metrics, run_changes, sufficien
 START_MS = 1_800_000_000_000
 KINDS = {"REQUEST_ALIVE": 0, "URL_REQUEST_START_JOB": 1, "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": 2}
 HOST = "https://a.example"
-# The page, a picture, and a script that asks for another picture after a pause: (path, began, ended), in ms.
+# The page, a picture, and a script that requests another picture after a pause: (path, began, ended), in ms.
 QUICK = (("/", 0, 300), ("/a.png", 310, 900))
 LATE = (*QUICK, ("/b.js", 910, 2000), ("/c.png", 4300, 4500))
 PROGRESS = "0=0, 400=40, 1000=80"
@@ -34,7 +35,7 @@ def make_run(
     progress: str = PROGRESS,
     in_frame: int | None = None,
 ) -> None:
-    """The evidence of a run in which `requests` were made, that of the place `in_frame` by a frame of another
+    """Write the evidence of a run with these `requests`; the one at index `in_frame` is from a frame of another
     site."""
     run = folder / row.folder
     run.mkdir(parents=True)
@@ -63,7 +64,7 @@ def make_run(
 
 
 def campaign(folder: Path, rows: list[Row], **network: Any) -> Path:
-    """A campaign behind lte with `rows`, in which pages were to be quiet for 3 s."""
+    """A campaign on lte with `rows`, whose pages had to be quiet for 3 s."""
     folder.mkdir(parents=True, exist_ok=True)
     networks = {"lte": {"up_mbps": 2.8, **network}}
     write_document(folder, campaign_document(browser={"quiet_ms": 3000}, networks=networks))
@@ -78,7 +79,7 @@ def rows_of(folder: Path, *candidates_ms: int) -> pd.DataFrame:
 def test_what_comes_after_a_shorter_wait_is_late(tmp_path: Path) -> None:
     make_run(folder := campaign(tmp_path / "c", [ROW]), ROW, LATE, "0=0, 400=40, 1000=80, 4600=100")
     table = rows_of(folder, 500, 1500, 2000, 2500)
-    # The load event at 1000, responses at 2000 and 4500; nobody asks before 2000.
+    # The load event is at 1000, responses end at 2000 and 4500; the page is first queried at 2000.
     assert list(table["stop_ms"]) == [2500, 3500, 4000, 7000]
     assert list(table["late_responses"]) == [1, 1, 1, 0]
     assert list(table["is_late_change"]) == [True, True, True, False]
@@ -118,7 +119,7 @@ def test_an_answer_that_is_under_way_is_waited_for(tmp_path: Path, requests: Any
     browser = {"quiet_ms": 3000, "waits_for_open_requests": True}
     write_document(folder, campaign_document(browser=browser, networks={"lte": {"up_mbps": 2.8}}))
     assert list(rows_of(folder, 1000, 1500)["stop_ms"]) == stops_ms
-    # As runs ended that did not wait.
+    # Older runs did not wait for answers under way.
     make_run(older := campaign(tmp_path / "older", [ROW]), ROW, requests)
     assert list(rows_of(older, 1000, 1500)["stop_ms"]) == [2000, 2500]
 
@@ -130,7 +131,7 @@ def test_the_page_does_not_wait_for_what_frames_of_other_sites_ask_for(tmp_path:
 
 
 def test_metrics_of_a_shorter_film_are_measured_by_its_own_last_picture() -> None:
-    # At 1000 the picture is what is final then; what was 40 of 80 is half of that.
+    # At 1000, the picture is final; the 40 of 80 before it is half of that.
     steps = ((0.0, 0), (400.0, 40), (1000.0, 80), (3000.0, 100))
     changes = changed_metrics(steps, 2000)
     assert changes["lvc"] == changes["vc85"] == 1000 - 3000
@@ -141,7 +142,7 @@ def test_metrics_of_a_shorter_film_are_measured_by_its_own_last_picture() -> Non
 def test_gates_are_asked_again(tmp_path: Path) -> None:
     rows = [replace(ROW, run=number, folder=f"runs/s/lte/tcp/{number}-1") for number in range(1, 8)]
     many = tuple((f"/{number}.png", 4300, 4400) for number in range(5))
-    # One run in seven asks late for what the others ask for at once.
+    # One run in seven sends late a request that the others send at once.
     late_url = "request_failed: ERR_CONNECTION_RESET: https://a.example/late.png"
     rows.append(rejected(late_url, run=8, folder="runs/s/lte/tcp/8-1"))
     folder = campaign(tmp_path / "c", rows)

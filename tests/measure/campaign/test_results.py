@@ -1,4 +1,4 @@
-"""The campaign's folder: nothing lost, nothing twice, nothing under other settings."""
+"""The campaign's folder: nothing is lost, duplicated or measured with other settings."""
 
 import csv
 import hashlib
@@ -113,7 +113,7 @@ def test_a_reason_with_what_no_file_and_no_terminal_can_take_is_kept_with_escape
     with opened(tmp_path / "c", document()) as results:
         assert [str(row.reason) for row in results.rows] == [rf"gate\x1b: {escaped}"]
     assert rows(tmp_path / "c")[0]["reason"].isprintable()
-    # Results of others, whose program did not care.
+    # Results of strangers, whose program did not escape.
     table = tmp_path / "c" / "runs.csv"
     table.write_text(table.read_text().replace(r"\x1b]0", "\x1b]0"))
     assert str(read_rows(tmp_path / "c")[0].reason) == rf"gate\x1b: {escaped}"
@@ -124,7 +124,7 @@ def test_a_verdict_changes_the_line_of_its_attempt_alone(tmp_path: Path) -> None
     with opened(tmp_path / "c", document()) as results:
         attempts = [replace(ROW, run=n, folder=f"runs/s/lte/tcp/{n}-1") for n in (1, 2, 3)]
         results.keep(*attempts)
-        # As nobody would write it now.
+        # The current version would not write this.
         table.write_text(table.read_text().replace(",1234.5,", ",1234.50,"))
         before = table.read_text().splitlines()
         results.decide(*(Verdict.of(row, Reason("gate", "it is wrong"), by="review") for row in attempts[1:]))
@@ -154,11 +154,11 @@ def test_verdicts_are_read_when_there_are_new_ones(tmp_path: Path) -> None:
         kept.keep(ROW)
         kept.follow_verdicts()
         assert kept.is_valid(RUN)
-        # By another process, at any time.
+        # Another process may do this at any time.
         add_verdict(tmp_path / "c", Verdict.of(ROW, Reason("gate", "it is wrong"), by="review"))
         kept.follow_verdicts()
         assert not kept.is_valid(RUN)
-        # Whoever read these would notice.
+        # Reading this would be noticed.
         status = file.stat()
         file.write_bytes(b"?" * (status.st_size - 1) + b"\n")
         os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -209,7 +209,7 @@ def test_another_browser_is_refused() -> None:
 
 
 def test_campaigns_that_do_not_tell_with_what_their_network_kept_time_are_roots() -> None:
-    """Only root could measure then."""
+    """At that time, only root could measure."""
     of_root = document(versions={"chromium": "1", "timekeeping": "real-time priority, kernel stamps"})
     assert changes(document(), of_root) == []
     of_a_user = document(versions={"chromium": "1", "timekeeping": "ordinary priority"})
@@ -245,7 +245,7 @@ def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path:
         results.keep(rejected("error_page: no", run=2))
     table = [line.split(",") for line in (folder / "runs.csv").read_text().splitlines()]
     si = table[0].index("si")
-    # Another version had no Speed Index, and a metric of its name.
+    # Another version had no Speed Index, but another metric of that name.
     lines = [[*cells[:si], *cells[si + 1 :], cell] for cells, cell in zip(table, ("area", "812.5", ""), strict=True)]
     (folder / "runs.csv").write_text("".join(",".join(cells) + "\n" for cells in lines))
     first = read_rows(folder)[0]
@@ -268,13 +268,13 @@ def test_a_table_without_a_column_that_all_need_is_refused_with_its_name(tmp_pat
 
 
 def begun(folder: Path, hypotheses: str = "", **keys: Any) -> dict[str, Any]:
-    """The `campaign.json` of a campaign in `folder`, begun or continued with `hypotheses` and other `keys`."""
+    """The `campaign.json` of a campaign in `folder`, begun or resumed with `hypotheses` and other `keys`."""
     with opened(folder, replace(document(), **keys), hypotheses):
         return read_json(folder / "campaign.json")
 
 
 def backdate(folder: Path, year: int) -> None:
-    """Make it say of what the campaign in `folder` declared today that it was declared on such a day of this `year`."""
+    """Change the dates of today's declarations of the campaign in `folder` to the same day of this `year`."""
     file = folder / "campaign.json"
     file.write_text(file.read_text().replace(f'"{now_iso()[:4]}-', f'"{year}-'))
 
@@ -361,7 +361,7 @@ def test_hypotheses_survive_a_stop_before_the_document_was_written(tmp_path: Pat
     with pytest.raises(TypeError, match="not JSON serializable"):
         begun(tmp_path / "c", "one", machine={"host": object()})
     assert (tmp_path / "c" / "hypotheses.toml").read_text() == "one"
-    # Nothing was begun, so nothing was declared.
+    # The campaign did not begin, so nothing was declared.
     assert begun(tmp_path / "c", "two")["hypotheses"]["sha256"] == hashlib.sha256(b"two").hexdigest()
     assert (tmp_path / "c" / "hypotheses.toml").read_text() == "two"
 

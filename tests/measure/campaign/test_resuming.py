@@ -1,4 +1,4 @@
-"""A campaign is resumed from its package: nothing is lost or measured twice, and machines can be told apart."""
+"""A campaign is resumed from its package: nothing is lost or measured twice, and machines are distinguished."""
 
 import csv
 import json
@@ -57,7 +57,7 @@ def picture(campaign: Path, row: Row, look: np.ndarray = WHITE) -> None:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Two blocks of four that were measured, of which its gates rejected one attempt, and an expectation another."""
+    """A campaign in which two of four blocks were measured; gates rejected one attempt, and an expectation another."""
     folder = tmp_path / "results" / "try"
     with opened(folder, DOCUMENT, "significant_p = 0.01\n") as results:
         results.extend_plan(plan(["s"], ["lte"], ["tcp", "quic"], RUNS, 1))
@@ -139,7 +139,7 @@ def test_a_run_whose_block_was_made_on_another_machine_is_given_up(package: Path
         runs = results.made_elsewhere(blocks)
     assert {run.number for run in runs} == {1, 2}
     now = status(elsewhere)
-    # The run that an expectation has rejected, and what was not begun.
+    # The run rejected by an expectation, and those that have not begun.
     assert (now.planned, now.done, now.given_up, len(now.open_runs)) == (8, 3, 1, 4)
 
 
@@ -156,7 +156,7 @@ def test_a_package_that_was_changed_is_not_taken_up(package: Path, tmp_path: Pat
 
 
 def resealed(package: Path) -> Path:
-    """The `package` with the checksums of its files as they are now, as somebody would write it who means no good."""
+    """The `package` with updated checksums of its files, as an attacker would write it."""
     path = package / METADATA
     document = json.loads(path.read_text())
     for entry in document["@graph"]:
@@ -174,7 +174,7 @@ def resealed(package: Path) -> Path:
 def test_a_package_with_runs_of_nothing_that_it_declares_is_not_taken_up(
     package: Path, tmp_path: Path, file: str, column: str, name: str
 ) -> None:
-    """Folders are named after what runs are of, so such a name could lead anywhere."""
+    """Folders are named after their runs, so such a name could lead anywhere."""
     head, first, *others = csv.reader((package / file).read_text().splitlines())
     first[head.index(column)] = name
     (package / file).write_text("".join(",".join(line) + "\n" for line in (head, first, *others)))
@@ -242,7 +242,7 @@ def test_a_film_policy_of_another_version_is_told_in_one_line(package: Path, tmp
 
 
 def declaring(package: Path, **settings: object) -> Path:
-    """The `package` with these settings in the place of its own."""
+    """The `package` with these settings in place of its own."""
     path = package / "campaign.json"
     document = json.loads(path.read_text())
     path.write_text(json.dumps({**document, "settings": document["settings"] | settings}))
@@ -280,7 +280,7 @@ def test_the_runs_of_a_package_are_counted_whatever_makes_them_many(
 
 @pytest.mark.parametrize("file", [*FILES, METADATA])
 def test_a_file_of_a_package_that_is_too_long_is_not_read(package: Path, tmp_path: Path, file: str) -> None:
-    """Files with holes take no space on the disk, and all of it where they are copied."""
+    """Sparse files take no space on the disk, but all of it when they are copied."""
     limit = MOST_BYTES[(package / file).suffix]
     with (package / file).open("r+b") as long:
         long.truncate(1 << 40)
@@ -320,7 +320,7 @@ def test_a_file_of_a_package_that_is_a_link_is_not_followed(package: Path, tmp_p
 def test_a_campaign_that_lacks_verdicts_of_its_package_is_not_gone_on_with(
     campaign: Path, package: Path, tmp_path: Path
 ) -> None:
-    """Its next package would be without them: what a person rejected elsewhere would count again."""
+    """Its next package would lack these verdicts: runs that a person rejected elsewhere would count again."""
     elsewhere = tmp_path / "elsewhere" / "try"
     resume_from_package(package, elsewhere)
     with opened(elsewhere, DOCUMENT) as results:
@@ -376,7 +376,7 @@ def test_a_package_has_no_pictures_and_packages_of_what_was_taken_up_keep_the_di
 
 
 def test_runs_from_elsewhere_have_the_picture_of_a_later_run_that_looks_alike(tmp_path: Path) -> None:
-    """The first run here that looks otherwise than all others is found, too."""
+    """The first run here that looks different from all others is also found."""
     folder, there = tmp_path / "try", tmp_path / "there"
     rows = [row_of(number) for number in range(1, ENOUGH + 3)]
     package_of_rows(there, folder, rows[:ENOUGH])
@@ -391,7 +391,7 @@ def test_runs_from_elsewhere_have_the_picture_of_a_later_run_that_looks_alike(tm
 
 
 def package_of_rows(there: Path, folder: Path, rows: list[Row]) -> None:
-    """Leave in `folder` what a package has of the last frames of `rows`."""
+    """Write to `folder` the part of a package that concerns the last frames of `rows`."""
     with opened(there, DOCUMENT) as results:
         results.keep(*rows)
     for row in rows:

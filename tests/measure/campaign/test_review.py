@@ -1,4 +1,4 @@
-"""Verdicts of a person and of gates: kept, followed, and each run still counts once."""
+"""Verdicts of a person and of gates are kept and followed, and each run still counts once."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def test_a_run_never_counts_twice(tmp_path: Path) -> None:
         pass
     with pytest.raises(EyelevelError, match="another attempt at s lte tcp run 1 counts"):
         Review(tmp_path / "c").decide(ROW.folder, valid=True, reason="looks fine")
-    # The campaign may succeed with another attempt before it learns of the decision.
+    # Another attempt may succeed before the campaign learns of the decision.
     rows = followed([REJECTED, SECOND], [verdict(REJECTED, valid=True)])
     assert [row.valid for row in rows] == [False, True]
     rows = followed([REJECTED, SECOND], [verdict(REJECTED, valid=True), verdict(SECOND, valid=False)])
@@ -105,7 +105,7 @@ Page = tuple[HTTPConnection, Review]
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Page]:
-    """The review of a campaign with an attempt that was rejected and one that counts, as a browser would ask it."""
+    """The review of a campaign with a rejected and a valid attempt, for requests as from a browser."""
     with campaign(tmp_path / "c", rejected("film_unclean: <b>orange</b>"), SECOND):
         pass
     (tmp_path / "c" / ROW.folder).mkdir(parents=True)
@@ -124,7 +124,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
 
 
 def ask(page: Page, path: str, body: dict[str, str] | None = None, **headers: str) -> tuple[int, str]:
-    """The status and the text that the review answers with, of an address that begins as all of it do."""
+    """The status and the text of the review's answer, for a path below its address."""
     connection, review = page
     return answer(connection, f"{review.base}{path}", body, **headers)
 
@@ -184,7 +184,7 @@ def test_a_decision_is_kept_with_its_reason(page: Page) -> None:
 
 
 def test_who_does_not_know_the_address_sees_and_decides_nothing(page: Page) -> None:
-    """Neither other users of this machine nor pages of others, which can all connect to the port."""
+    """Other users of this machine and other websites can connect to the port, but learn and change nothing."""
     connection, review = page
     decision = {"folder": SECOND.folder, "valid": "false", "reason": "x"}
     for base in ("/", "/guessed/", f"{review.base[:-2]}/", "/\u00fc/", review.base.upper()):

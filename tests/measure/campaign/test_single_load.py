@@ -1,4 +1,4 @@
-"""A load outside of any campaign is tried again until it counts, as often as a campaign's would be."""
+"""A load outside any campaign is repeated until it counts, as often as a campaign would repeat it."""
 
 from dataclasses import replace
 from pathlib import Path

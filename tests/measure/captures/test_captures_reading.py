@@ -1,4 +1,4 @@
-"""The facts that captures hold about a connection."""
+"""Facts about a connection, read from captures."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""Which bytes of which stream each packet carried, from what tshark lists of it."""
+"""Which bytes of which stream each packet carried, computed from tshark's list."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ def packet(at_s: float, payload_bytes: int, fields: Mapping[str, str], *, from_s
 
 
 def tcp(at_s: float, seq: int, length: int, records: str = "", types: str = "", frames: str = "") -> CapturedPacket:
-    """A segment of the server; `frames` as stream:length."""
+    """A segment sent by the server; `frames` as stream:length."""
     pairs = [frame.partition(":") for frame in frames.split(",") if frame]
     fields = {
         "tcp.seq": str(seq),
@@ -27,8 +27,9 @@ def tcp(at_s: float, seq: int, length: int, records: str = "", types: str = "", 
 
 
 def test_frames_of_http2_are_found_in_records_that_are_complete_only_packets_later() -> None:
-    # A handshake record of 100 bytes, then one with a frame of 291 bytes of stream 1 and one of 191 of stream 3: with
-    # their headers 500 bytes, with type and tag 517, with the record's header 522. A packet ends 222 bytes into that.
+    # A handshake record of 100 bytes, then one with a frame of 291 bytes of stream 1 and one of 191 of stream 3. With
+    # the frames' headers these are 500 bytes, with type and tag 517, with the record's header 522. A packet ends 222
+    # bytes into this record.
     connection = CapturedConnection(
         "h2",
         (
@@ -38,11 +39,11 @@ def test_frames_of_http2_are_found_in_records_that_are_complete_only_packets_lat
         ),
     )
     assert carried(connection) == [CarriedBytes(1.0, 1, 217), CarriedBytes(2.0, 1, 83), CarriedBytes(2.0, 3, 200)]
-    # The handshake's do not count.
+    # The handshake's records do not count.
     assert longest_record_bytes(connection) == 500
 
 
-# As tshark 4.0 and 4.4 print them.
+# The flags as printed by tshark 4.0 and 4.4.
 @pytest.mark.parametrize("flags", [{"0": "0", "1": "1"}, {"0": "False", "1": "True"}])
 def test_stream_frames_of_quic_are_counted_once(flags: Mapping[str, str]) -> None:
     def quic(at_s: float, stream: str, off: str, has: str, offset: str, length: str, data: str) -> CapturedPacket:
@@ -56,9 +57,9 @@ def test_stream_frames_of_quic_are_counted_once(flags: Mapping[str, str]) -> Non
         (
             quic(
                 1.0, "0,4", "0,0", "1,0", "", "3", f"{'aa' * 3},{'bb' * 5}"
-            ),  # the last of a packet may have no length
-            quic(2.0, "4,3", "1,0", "1,0", "5", "7", f"{'bb' * 7},{'cc' * 9}"),  # stream 3 is no request's
-            quic(3.0, "4", "1", "0", "3", "", "bb" * 10),  # 9 of them again
+            ),  # the last frame of a packet may lack its length
+            quic(2.0, "4,3", "1,0", "1,0", "5", "7", f"{'bb' * 7},{'cc' * 9}"),  # stream 3 carries no request
+            quic(3.0, "4", "1", "0", "3", "", "bb" * 10),  # 9 of these bytes are repeated
         ),
     )
     assert carried(connection) == [

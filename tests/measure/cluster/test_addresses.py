@@ -1,4 +1,4 @@
-"""A cluster is reached by TLS; unencrypted only within one machine, or where that is asked for."""
+"""A cluster is reached over TLS; unencrypted only within one machine, or on request."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def test_tls_is_what_an_address_means(text: str, address: str) -> None:
     assert scheduler_address(text) == address
 
 
-# All users of a machine reach its loopback, and whoever reaches a scheduler runs programs as its user.
+# All users of a machine can reach its loopback, and everyone who reaches a scheduler can run programs as its user.
 @pytest.mark.parametrize("host", ["10.0.0.1", "0.0.0.0", "head", "[fd00::1]", "127.0.0.1", "localhost", "[::1]"])
 def test_unencrypted_is_refused_unless_asked_for(host: str) -> None:
     message = r"is not encrypted: .+ use tls://.+ after 'make cluster-keys', or give --insecure"

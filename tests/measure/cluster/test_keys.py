@@ -1,4 +1,4 @@
-"""A cluster's keys are the caller's alone and belong together; keys that cannot be used are refused with what to do."""
+"""Only the caller can read a cluster's keys, and all belong together; unusable keys are refused with a remedy."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""A cluster's scheduler and workers listen at one port each, to nobody who has none of its keys, and end when told."""
+"""A cluster's scheduler and workers listen at one port each, accept only holders of its keys, and end on request."""
 
 import asyncio
 import io
@@ -51,22 +51,24 @@ CONNECT_S = 5
 
 @dataclass(frozen=True)
 class Node:
-    """A scheduler or a worker: its process, and the address at which it listens."""
+    """A scheduler or a worker: its process, and its listening address."""
 
     process: "subprocess.Popen[str]"
     address: str
 
 
 def environment_of(cache: Path) -> dict[str, str]:
-    """The environment of a machine with this cache, which can import the functions that tests send to it. Each call is
-    another machine: one has only one worker."""
+    """The environment of a machine with this cache, which can import the functions that tests send to it.
+
+    Each call creates another machine: a machine has only one worker.
+    """
     lock = f"{cache}/lock-{time.monotonic_ns()}"
     places = {"EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache), "EYELEVEL_MEASURING_LOCK": lock}
     return {**os.environ, **places, "PYTHONPATH": str(PROJECT / "tests")}
 
 
 def node(cache: Path, *command: str, program: tuple[str, ...] = ("-m", "eyelevel")) -> Node:
-    """`eyelevel`, or another `program` in Python, with this command, once it listens."""
+    """Start `eyelevel`, or another `program` in Python, with this command, and wait until it listens."""
     environment = environment_of(cache)
     line = [sys.executable, *program, *command]
     process = subprocess.Popen(line, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True)
@@ -113,7 +115,7 @@ def without_certificate(cache: Path) -> dict[str, Any]:
 
 
 def is_open(address: str, connection: dict[str, Any]) -> bool:
-    """Whether a node says its first word to who connects so."""
+    """Whether a node answers a client that connects in this way."""
 
     async def greet() -> bool:
         try:
@@ -180,7 +182,7 @@ def test_a_worker_with_two_lanes_measures_two_blocks_at_once_each_on_its_cores(
 
 
 def test_a_worker_that_is_there_is_never_overlooked(cache: Path, cluster: dict[str, Node]) -> None:
-    # Dask's client asks for news by itself, but not for workers, and keeps the last answer.
+    # Dask's client updates itself regularly, but not its list of workers, and keeps the last answer.
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
         Client(cluster["scheduler"].address, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client,
@@ -301,7 +303,7 @@ def test_the_folder_for_temporary_files_is_the_users_alone(tmp_path: Path) -> No
         private_folder(tmp_path)
 
 
-# A worker of the scheduler at an address, with one lane of these processors.
+# Starts a worker for the scheduler at an address, with one lane of these processors.
 WORKER_OF_LANE = """
 import json, sys
 from measure.cluster.nodes import run_worker
@@ -318,7 +320,7 @@ def test_a_worker_works_beside_its_lanes_where_a_core_remains_and_validates_with
     cores, scheduler = sorted(os.sched_getaffinity(0)), cluster["scheduler"].address
     worker = node(cache, scheduler, json.dumps(cores[:-1]), program=("-c", WORKER_OF_LANE))
     try:
-        # Dask's own work.
+        # A task of Dask itself.
         assert psutil.Process(worker.process.pid).cpu_affinity() == cores[-1:]
         with Client(scheduler, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client:
             client.wait_for_workers(2, PATIENCE_S)

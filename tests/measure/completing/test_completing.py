@@ -1,4 +1,4 @@
-"""Completing a recording: what a page asks for and the recording lacks is told by URL, and kept with the site."""
+"""Completing a recording: requests that the recording cannot answer are reported by URL, and kept with the site."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Little:
-    """A site whose page asks for little of it, and for something that it lacks; and what is known of it by one load."""
+    """A site whose page requests a few things, one of which it lacks; and the data about it from one load."""
 
     site: Site
     page: Exchange
@@ -115,7 +115,7 @@ def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(policy: AddressP
         specs.append(spec)
         return False
 
-    # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
+    # A site's URL may have come with the site, so unlike a URL that a user records, it permits no further addresses.
     plan = Completing(1, DSL, {}, record=note)
     plan = plan if policy is AddressPolicy.PUBLIC else replace(plan, address_policy=policy)
     assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], plan) == []
@@ -213,7 +213,7 @@ def test_a_page_that_uses_half_of_its_site_or_has_icons_is_not_warned_of(
         ("t?ts=1", "t?ts=2", "prefix", Reason.OTHER_TIME),
         ("v12/a.js", "v13/a.js", "miss", Reason.OTHER_TIME),
         ("app-0123456789ab.js", "app-fedcba987654.js", "unreachable", Reason.OTHER_TIME),
-        ("v12/a.js", "v13/a.js", "exact", Reason.NEVER),  # both were recorded: numbers that differ mean two things
+        ("v12/a.js", "v13/a.js", "exact", Reason.NEVER),  # both were recorded, so their numbers differ in meaning
         ("a.webp?w=3", "a.jpg", "exact", Reason.OTHER_BROWSER),
         ("a.webp", "b.jpg", "exact", Reason.NEVER),
         ("a", "b", "miss", Reason.NEVER),

@@ -1,4 +1,4 @@
-"""Pages whose text this machine cannot draw: what they are written in, and which package has the fonts."""
+"""Pages with text that this machine cannot draw: their scripts, and the packages with the fonts."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def document(body: bytes, content_type: str = "text/html; charset=utf-8", **head
 
 @pytest.fixture
 def no_fonts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without any font, as fontconfig sees it."""
+    """A machine without any font, from fontconfig's point of view."""
     settings = tmp_path / "fonts.conf"
     settings.write_text(f"<fontconfig><dir>{tmp_path}</dir><cachedir>{tmp_path}/cache</cachedir></fontconfig>")
     monkeypatch.setenv("FONTCONFIG_FILE", str(settings))

@@ -1,4 +1,4 @@
-"""A campaign identifies the testbed by its commit: in a checkout, in an archive of one, and in an image."""
+"""A campaign identifies the testbed by its commit: in a checkout, in an archive of it, and in an image."""
 
 import os
 import re
@@ -23,12 +23,12 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository of what says the version, with one commit."""
+    """A repository with the files that determine the version, and one commit."""
     folder = tmp_path / "checkout"
     (folder / "setup").mkdir(parents=True)
     for name in (".gitattributes", COMMIT):
         shutil.copyfile(PROJECT / name, folder / name)
-    # As in the checkout, whatever this test runs in.
+    # The content of this file in a checkout, even if this test itself runs in an archive or an image.
     (folder / COMMIT).write_text("$Format:%h$\n")
     git(folder, "init", "--quiet")
     git(folder, "add", ".")
@@ -64,7 +64,7 @@ def test_an_archive_says_its_commit_also_within_another_repository(checkout: Pat
 def test_an_image_says_what_it_was_built_of(
     argument: str, version: str, note: str, checkout: Path, tmp_path: Path
 ) -> None:
-    # As `COPY . .` leaves it, by .dockerignore.
+    # As `COPY . .` leaves it, according to .dockerignore.
     image = tmp_path / "image"
     shutil.copytree(checkout, image, ignore=shutil.ignore_patterns(".git"))
     done = built(image, argument)
@@ -79,7 +79,7 @@ def test_an_image_of_an_archive_says_its_commit(checkout: Path, tmp_path: Path) 
 
 
 def built(folder: Path, commit: str) -> "subprocess.CompletedProcess[str]":
-    """Run in `folder` what the Containerfile runs with its argument."""
+    """Run the Containerfile's command for its argument `commit` in `folder`."""
     step = re.search(r"^ARG COMMIT\nRUN ((?:.*\\\n)*.*)\n", (PROJECT / "Containerfile").read_text(), re.MULTILINE)
     assert step and ".git" in (PROJECT / ".dockerignore").read_text().splitlines()
     environment = {**os.environ, "COMMIT": commit}

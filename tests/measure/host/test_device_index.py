@@ -1,4 +1,4 @@
-"""The share of a processor by which a device's index is reached, and looks whether it still is."""
+"""Finding the share of a processor that gives a device's index, and checking later that it still gives this index."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ WHOLE_INDEX = 3000.0
 
 
 class Machine:
-    """A processor that is `factor` times as fast as at first; any share of it comes to the index `stuck`, if it is."""
+    """A processor that is `factor` times as fast as at first; if `stuck` is set, any share of it gives this index."""
 
     def __init__(self) -> None:
         self.factor, self.stuck, self.trials = 1.0, 0.0, 0
@@ -42,7 +42,7 @@ class Machine:
         self.trials += 1
         if self.stuck and share is not None:
             return self.stuck
-        # Stopping a process costs it something: it gets less than its share says.
+        # Stopping a process has a cost: it gets less than its share.
         return WHOLE_INDEX * self.factor * (1.0 if share is None else max(share - 0.03, 0.001))
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""One measurement at a time on a machine: who comes second learns who was first, and a lock outlives no process."""
+"""A machine runs one measurement at a time: the second learns who runs the first, and no lock outlives its process."""
 
 import os
 import re
@@ -25,7 +25,7 @@ from measure.campaign.campaign import Campaign
 from measure.host import exclusive
 from measure.host.exclusive import VARIABLE, measuring_alone
 
-# Measures, says so, and starts a command or waits for its input to end.
+# Takes the measuring lock, prints that, and starts a command or waits until its input ends.
 MEASURING = """
 import subprocess, sys
 from measure.host.exclusive import measuring_alone
@@ -45,7 +45,7 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def other_process() -> Iterator["subprocess.Popen[str]"]:
-    """A process that measures while the block runs."""
+    """A process that measures for the duration of the block."""
     with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout and process.stdout.readline() == "measuring\n"
@@ -79,7 +79,7 @@ def test_what_a_measuring_process_starts_may_measure_too() -> None:
     with measuring_alone("measuring"):
         with measuring_alone("validating"):
             pass
-        # A grandchild, in a session of its own.
+        # A grandchild in a separate session.
         nested = ["setsid", "--wait", *COMMAND, *COMMAND]
         done = subprocess.run(nested, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
         assert done.stdout == "measuring\n" * 2
@@ -125,7 +125,7 @@ def test_whatever_measures_is_refused_while_others_do(tmp_path: Path) -> None:
             assert isinstance(outcome.exception, EyelevelError)
             assert "has been measuring on this machine since" in str(outcome.exception)
         assert not campaign.folder.parent.exists()
-        # A cluster's workers measure elsewhere.
+        # The workers of a cluster measure elsewhere.
         carry_out(campaign, replace(here, dask="tcp://localhost:8786"), Console())
         assert (campaign.folder / DOCUMENT).exists()
     other = replace(campaign, folder=tmp_path / "results" / "d")

@@ -1,4 +1,4 @@
-"""A tree at idle priority leaves the processor to others, and nothing of that remains when it is lifted."""
+"""A tree of processes at idle priority leaves the processor to others, and no effect remains when it is lifted."""
 
 import os
 import subprocess
@@ -29,12 +29,12 @@ from measure.host.quota import hierarchy
 
 Way = Callable[[], AbstractContextManager[IdlePriority]]
 
-# Starts sessions and short-lived processes all the time, and says when it has begun.
+# Constantly starts sessions and short-lived processes; prints a line when it has begun.
 FORKING = "echo; while :; do setsid sh -c 'sh -c :; sh -c :'; done"
 
 
 class Nothing(IdlePriority):
-    """No way at all."""
+    """A method that is never available."""
 
     def beginning(self) -> list[str | Path]:
         return []
@@ -44,7 +44,7 @@ class Nothing(IdlePriority):
 
 
 class Forever(Policy):
-    """Leaves processes at idle priority for ever."""
+    """Keeps processes at idle priority for ever."""
 
     def lift(self, root: int) -> None:
         pass
@@ -52,7 +52,7 @@ class Forever(Policy):
 
 @contextmanager
 def forking(way: IdlePriority) -> Iterator[int]:
-    """The root of a tree that grows and shrinks all the time, begun in this `way`."""
+    """The root of a tree that constantly grows and shrinks, started in this `way`."""
     command = [*way.beginning(), "sh", "-c", FORKING]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
@@ -95,7 +95,7 @@ def test_a_process_that_has_ended_or_is_ending_is_of_no_priority() -> None:
     with subprocess.Popen(["sleep", "0"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         require_ordinary(os.getpid())
-    # An ending process frees its memory before it counts as ended, which takes a while with much of it.
+    # An ending process frees its memory before it counts as ended, which takes a while for large memory.
     hold = "import sys; memory = bytearray(200 << 20); print(flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", hold]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process, pidfd(process) as ended:
@@ -118,7 +118,7 @@ def test_what_is_begun_by_policy_is_idle_with_all_that_it_starts() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [Nothing(), Forever()], ids=["never idle", "never lifted"])
 def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority) -> None:
-    # Beside other tests, chance can decide a trial that is as short as the usual one.
+    # Next to other tests, a trial as short as usual could be decided by chance.
     assert not holds(way, trial_s=0.5)
 
 
@@ -131,7 +131,7 @@ def test_what_holds_leaves_nothing_behind() -> None:
 
 @pytest.mark.needs_root
 def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_group_and_a_living_ones_is_not() -> None:
-    # Whatever is measured at the same time removes groups of the usual name.
+    # Other measurements at the same time remove groups with the usual prefix.
     prefix = f"{GROUPS}{uuid.uuid4()}-"
     try:
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
@@ -164,6 +164,6 @@ def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_gr
 
 def test_where_no_way_holds_there_is_no_idle_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("measure.host.idle_priority.holds", lambda _way: False)
-    # A process tries the ways once for each prefix.
+    # A process tries the methods once for each prefix.
     with idle_priority(f"{GROUPS}{uuid.uuid4()}-") as idle:
         assert idle is None

@@ -1,4 +1,4 @@
-"""How idle processors have been, from the kernel's own counts."""
+"""How idle the processors were, from the kernel's own counters."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -9,7 +9,7 @@ from measure.host.idleness import TICKS_PER_S, Idleness
 
 
 class Kernel:
-    """A kernel of two processors whose counts the test sets; `second` passes between looks."""
+    """A kernel with two processors whose counters the test sets; `second` passes between looks."""
 
     def __init__(self, folder: Path) -> None:
         self.stat, self.now_s = folder / "stat", 100.0
@@ -24,7 +24,7 @@ class Kernel:
         self.stat.write_text("\n".join(["cpu  14 0 14 3000 10 0 0 0 0 0", *lines, "intr 12345", ""]))
 
     def passes(self, seconds: float, *shares: float) -> None:
-        """Time passes, for these shares of which the processors have nothing to do."""
+        """Let time pass; the processors are idle for these shares of it."""
         self.now_s += seconds
         self.idle_ticks = [
             idle + round(share * seconds * TICKS_PER_S) for idle, share in zip(self.idle_ticks, shares, strict=True)

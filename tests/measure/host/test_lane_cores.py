@@ -1,4 +1,4 @@
-"""Lanes are whole cores, near each other, and as many in each."""
+"""Lanes consist of whole cores near each other, and all have the same number."""
 
 import os
 from dataclasses import asdict
@@ -15,13 +15,13 @@ from measure.host.topology import processors_in, whole_cores
 
 @pytest.fixture(autouse=True)
 def kernel_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which the kernel describes its processors: empty as yet."""
+    """The folder in which the kernel describes its processors, initially empty."""
     monkeypatch.setattr(topology, "PROCESSORS", tmp_path)
     return tmp_path
 
 
 def tell(folder: Path, processors: dict[int, tuple[str, int, int]]) -> None:
-    """Let the kernel say of processors: number → those of its core, package, last cache."""
+    """Describe processors as the kernel does: number → the numbers of its core, package and last cache."""
     for number, (core, package, cache) in processors.items():
         of_processor = folder / f"cpu{number}"
         (of_processor / "topology").mkdir(parents=True)
@@ -32,13 +32,13 @@ def tell(folder: Path, processors: dict[int, tuple[str, int, int]]) -> None:
 
 
 def threads(cores: int, *, adjacent: bool) -> dict[int, tuple[str, int, int]]:
-    """This many cores of two threads, with numbers side by side, or n and n + `cores`."""
+    """This many cores of two threads, numbered side by side, or n and n + `cores`."""
     pairs = [(2 * core, 2 * core + 1) if adjacent else (core, core + cores) for core in range(cores)]
     return {number: (f"{pair[0]},{pair[1]}", 0, 0) for pair in pairs for number in pair}
 
 
 def test_the_two_threads_of_a_core_are_in_one_lane(tmp_path: Path) -> None:
-    # As Intel's are numbered.
+    # Intel numbers them like this.
     tell(tmp_path, threads(4, adjacent=False))
     cores = whole_cores(range(8))
     assert cores == [(0, 4), (1, 5), (2, 6), (3, 7)]
@@ -113,7 +113,7 @@ def test_the_campaigns_own_process_stays_out_of_the_way() -> None:
         return cores_beside(lanes_of(count, [(core,) for core in range(cores)]), range(cores))
 
     assert beside(2 * CORES_FOR_PLACES + 1) == {2 * CORES_FOR_PLACES}
-    # Where films are analysed in each lane; anywhere when lanes are too small for places.
+    # Films are analysed on these processors of each lane; on any processor if lanes are too small for places.
     assert len(beside(2 * CORES_FOR_PLACES)) == 2
     assert beside(4) == {0, 1, 2, 3}
 

@@ -1,4 +1,4 @@
-"""The kernel's account of how long processes ran and waited agrees with what they did."""
+"""The kernel's data on how long processes ran and waited agree with what the processes did."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 from measure.host.process_times import Account, Schedstat, Taskstats
 
-# A thread that has ended when the line is printed, and the main one, run for as long as they say.
+# A thread, which has ended when the line is printed, and the main thread run for the given times.
 THREADS = """
 import sys, threading, time
 def run(seconds):
@@ -24,7 +24,7 @@ run(before + 0.05)
 print(time.process_time(), flush=True)
 sys.stdin.read()
 """
-# Two of these on one core wait for each other.
+# Two of these processes on one core wait for each other.
 RIVAL = """
 import os, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})
@@ -44,7 +44,7 @@ def taskstats() -> Account:
 
 @pytest.fixture(params=[taskstats, Schedstat])
 def account(request: pytest.FixtureRequest) -> Iterator[Account]:
-    """Each account that the kernel gives."""
+    """Each source of the kernel's data."""
     with closing(request.param()) as account:
         yield account
 
@@ -70,7 +70,7 @@ def test_rivals_for_one_core_wait_for_each_other(account: Account) -> None:
         assert one.stdout and other.stdout
         one.stdout.readline(), other.stdout.readline()
         times = [account.times(process.pid) for process in (one, other)]
-    # Each runs for as long as the other waits, but for the time in which one of them started.
+    # Each runs while the other waits, except for the time when only one has started.
     waits = [(time.wait_ns or 0) / 1e9 for time in times if time]
     assert sum(waits) > 0.1
 

@@ -1,4 +1,4 @@
-"""A command on a share of a processor: it gets that share, and nothing of the limit remains."""
+"""A command limited to a share of a processor gets this share, and nothing remains of the limit."""
 
 import os
 import select
@@ -18,15 +18,15 @@ from measure.host.quota import PREFIX, checked_share, hierarchy, new_group, remo
 
 MAKE_FOLDER = tempfile.mkdtemp
 PATIENCE_S = 120.0
-# Other tests, and sessions of them, make groups and remove abandoned ones at the same time: those of this one are none
-# of theirs.
+# Other tests and sessions make groups and remove abandoned ones at the same time; this prefix keeps this session's
+# apart.
 OWN = f"{GROUPS}{uuid.uuid4()}-"
 QUOTA = (
     sys.executable,
     "-c",
     f"import sys; from measure.host import quota; quota.PREFIX = {OWN!r}; quota.main(sys.argv[1:])",
 )
-# Prints what share of a processor it got, of a second.
+# Prints its share of a processor during one second.
 BURN = """
 import time
 until = time.monotonic() + 1
@@ -37,13 +37,13 @@ print(time.process_time())
 
 
 def groups() -> set[Path]:
-    """The groups of this session's limited commands that there are."""
+    """The existing groups of this session's limited commands."""
     parent = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
     return {*parent.glob(f"{OWN}*")}
 
 
 def is_running(process: int) -> bool:
-    """Whether `process` has not ended; one that has may still be listed, without a command line."""
+    """Whether `process` is running; one that has ended may still be listed, without a command line."""
     try:
         return bool(Path(f"/proc/{process}/cmdline").read_bytes())
     except OSError:
@@ -52,7 +52,7 @@ def is_running(process: int) -> bool:
 
 @pytest.fixture(scope="module")
 def can_limit() -> None:
-    """Skips where control groups cannot be written, as in most containers."""
+    """Skip the test if control groups cannot be written, as in most containers."""
     if subprocess.run(
         [sys.executable, "-m", "measure.host.quota", "0.5", "true"], capture_output=True, check=False
     ).returncode:
@@ -62,7 +62,7 @@ def can_limit() -> None:
 @pytest.mark.usefixtures("can_limit")
 def test_a_command_gets_its_share_and_leaves_no_group() -> None:
     done = subprocess.run([*QUOTA, "0.3", sys.executable, "-c", BURN], capture_output=True, text=True, check=True)
-    # Beside other programs it gets less; starting takes some of its first periods.
+    # Next to other programs it gets less; starting takes some of its first periods.
     assert 0.02 < float(done.stdout) < 0.45
     assert not groups()
 
@@ -80,7 +80,7 @@ def test_a_group_that_another_command_took_for_abandoned_is_made_again(
         return group
 
     monkeypatch.setattr(tempfile, "mkdtemp", make)
-    # In an ordinary folder, where nobody else makes any.
+    # In an ordinary folder, where no other process makes groups.
     with ExitStack() as stack:
         group = new_group(tmp_path, stack, PREFIX)
         assert len(parents) == 2 and [*tmp_path.iterdir()] == [group]

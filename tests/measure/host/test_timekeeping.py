@@ -1,4 +1,4 @@
-"""The priority with which the emulated network keeps time is known, and reported where it could be better."""
+"""The priority with which the emulated network keeps time is known, and a report says if it could be better."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from measure.host.timekeeping import priority_warning
 
 
 def has_real_time_priority(*prefix: str) -> bool:
-    """Whether a process may have it, by another program than ours."""
+    """Whether a process may have real-time priority, according to another program than ours."""
     command = [*prefix, "chrt", "--fifo", "1", "true"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -66,7 +66,7 @@ def test_in_a_container_it_is_had_by_an_option_of_the_container(monkeypatch: pyt
     [
         ("dsl", None, "ours", True),
         ("dsl", None, "mahimahi", False),
-        # Protocols are validated behind our shells always.
+        # Protocols are always validated with our shells.
         ("dsl", "tcp", "mahimahi", True),
         (None, "tcp", "mahimahi", True),
     ],

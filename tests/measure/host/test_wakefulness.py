@@ -1,4 +1,4 @@
-"""Processors are kept awake while something is measured, where the kernel lets us."""
+"""Processors are kept awake during measurements, if the kernel allows it."""
 
 import struct
 from pathlib import Path
@@ -14,7 +14,7 @@ can_keep_them_awake = pytest.mark.skipif(idle_processors() == ASLEEP, reason=f"n
 
 
 def latency_us() -> int:
-    """How long waking may take at present, whoever asked for that."""
+    """The currently allowed time for waking, whoever requested it."""
     with LATENCY.open("rb", buffering=0) as latency:
         microseconds: int = struct.unpack("=i", latency.read(4))[0]
     return microseconds
@@ -36,7 +36,7 @@ def test_a_kernel_that_does_not_keep_them_awake_is_noticed(tmp_path: Path) -> No
 
 
 def test_a_file_that_cannot_be_opened_keeps_nothing_awake(tmp_path: Path) -> None:
-    # As root may access anything, but not this.
+    # Like root, which may access everything, but not this.
     assert idle_processors(tmp_path) == ASLEEP
 
 

@@ -1,4 +1,4 @@
-"""The processor's share in a load: which process is for what, what it ran and waited, and when."""
+"""The processor's share in a load: the role of each process, how long it ran and waited, and when."""
 
 import json
 import os
@@ -35,7 +35,7 @@ from servers.registry import all_servers
 from tuning.defaults import DEFAULT_BROWSER
 
 BROWSER, NGINX = browser_named(DEFAULT_BROWSER), all_servers()["nginx"]
-# A process whose child calls itself by the given name and runs for 50 ms; both then wait for the end of their input.
+# A process whose child takes the given name and runs for 50 ms; both then wait until their input ends.
 FAMILY = """
 import subprocess, sys
 burn = "import sys, time\\nwhile time.process_time() < 0.05: pass\\nprint(flush=True); sys.stdin.read()"
@@ -127,7 +127,7 @@ def test_a_process_that_got_the_number_of_one_that_ended_counts_for_nothing() ->
         os.sched_setaffinity(root.pid, {min(cores)})
         samples.sample()
         assert samples.affinity == {min(cores)}
-        # It began later than the one that was seen, and may run elsewhere.
+        # The process began later than the one that was seen, and may run elsewhere.
         others[root.pid] = Birth(1, 1 << 40)
         os.sched_setaffinity(root.pid, cores)
         account.now = ProcessTimes(9_000_000, 1_000_000)
@@ -185,7 +185,7 @@ def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(tmp_
 
 
 def whole(folder: Path, **changes: object) -> Path:
-    """A folder with samples at 0, 10 and 20 s, of roles that run for 100 ms and wait for 30 ms between two of them."""
+    """A folder with samples at 0, 10 and 20 s; between two samples, each role runs for 100 ms and waits for 30 ms."""
     document: dict[str, object] = {
         "at_s": [0.0, 10.0, 20.0],
         "run_ms": {role: [0.0, 100.0, 200.0] for role in ROLES},

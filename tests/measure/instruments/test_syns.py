@@ -9,7 +9,7 @@ from support.shells import stack
 
 from measure.instruments.syns import read_syns
 
-# In a namespace with one device beside `lo`: it connects to ports of its other end, where nobody listens.
+# In a namespace with one device besides `lo`, connects to ports at its other end, where nothing listens.
 CONNECTS = """
 import os, socket, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The matrix of servers and browsers: it passes what is so, and fails what is broken on purpose."""
+"""The matrix of servers and browsers passes correct behaviour, and fails what is deliberately broken."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -37,7 +37,7 @@ SMALL = Page("small", (0, 5), servers=2)
 
 
 class Elsewhere(Server):
-    """A server of both transports, of whose programs there is one that nobody has."""
+    """A server of both transports, one of whose programs does not exist."""
 
     name = "elsewhere"
     transports = ("tcp", "quic")
@@ -52,7 +52,7 @@ class Elsewhere(Server):
 
 
 class HereOnly(Elsewhere):
-    """The same with no programs: it is set up, but no protocol setting names it."""
+    """The same without programs: it is set up, but no protocol setting names it."""
 
     name = "here-only"
     programs: ClassVar = {}
@@ -63,7 +63,7 @@ def reported(*accounts: str) -> LoggedRequest:
 
 
 def right(of: Page) -> list[str]:
-    """The accounts that the page reports when all has arrived."""
+    """The results that the page reports when everything has arrived."""
     text = of.fault([reported(*["wrong"] * len(of.sizes_bytes))])
     assert text
     accounts: list[str] = []
@@ -92,8 +92,8 @@ def test_of_several_visits_the_last_counts() -> None:
 
 def test_a_stream_is_open_from_its_request_to_the_end_of_its_response() -> None:
     began = {0: 0.0, 4: 0.1, 8: 0.2, 12: 0.3}
-    assert most_at_once(began, {0: 0.05, 4: 0.2, 8: 0.9, 12: 0.4}) == 2  # what ends as another comes is not open
-    assert most_at_once(began, {0: 0.5, 4: 0.6}) == 4  # no end was seen of the others
+    assert most_at_once(began, {0: 0.05, 4: 0.2, 8: 0.9, 12: 0.4}) == 2  # one that ends when another begins is closed
+    assert most_at_once(began, {0: 0.5, 4: 0.6}) == 4  # the ends of the others were not seen
     assert most_at_once({}, {}) == 0
 
 
@@ -144,7 +144,7 @@ def test_the_table_has_a_word_for_each_test_and_a_line_for_each_reason() -> None
 
 
 def case_of(server: str, name: str) -> Case:
-    """The case of a server that everybody has."""
+    """The case of a server that every installation has."""
     (case,) = cases([all_servers()[server]], [CHROMIUM], [BY_NAME[name]])
     return case
 

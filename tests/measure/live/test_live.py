@@ -1,4 +1,5 @@
-"""A page is recorded and loaded live behind a network: what is kept of it is what the network and its servers gave."""
+"""A page is recorded and loaded live on a network: the kept data are those that the network and its servers
+produced."""
 
 import os
 import subprocess
@@ -38,7 +39,7 @@ def test_a_live_load_is_kept_with_its_network_protocols_and_round_trips(tmp_path
     assert set(live.loads[0].metrics) == set(time_names())
     assert set(live.loads[0].canary_ms) == {"cpu", "page"}
     assert set(live.requests) == {"h2"} and live.requests["h2"] > 1
-    # A handshake, of TCP and of TLS, and a request.
+    # A handshake of TCP, one of TLS, and a request.
     assert live.loads[0].metrics["plt"] > 3 * LTE.min_rtt_ms
     assert set(live.round_trips_ms) == set(site.recorded_ips.values())
     assert min(live.round_trips_ms.values()) == pytest.approx(LTE.min_rtt_ms, abs=5)

@@ -1,6 +1,6 @@
-"""A page that is loaded live reaches the public servers that it was recorded from, and nothing else, whatever it tries.
+"""A page that is loaded live reaches only the public servers from which it was recorded, whatever it tries.
 
-`clients/neighbours.py` is the machine: its web and its neighbours are in networks that it makes.
+`clients/neighbours.py` is the machine: it makes networks that contain its web and its neighbours.
 """
 
 import json
@@ -32,14 +32,15 @@ def test_a_page_that_is_loaded_live_reaches_no_address_that_is_not_public(tmp_pa
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "arrivals").read_text() == ""
-    # It tried all of it, to the end: while it was recorded, where the proxy answers for others, and when it was loaded.
+    # The page tried everything, to the end: both while it was recorded, when the proxy answers for others, and when it
+    # was loaded.
     requests = (tmp_path / "requests").read_text().splitlines()
     outcomes = [json.loads(line.partition("HTTP/1.1 ")[2]) for line in requests if " POST /done " in line]
     assert len(outcomes) == 2
     attempts = {f"fetch {url}" for url in (*ATTEMPTS, *SECURE_ATTEMPTS)}
     attempts |= {f"{way} {url}" for way in ("WebSocket", "WebTransport") for url in FEW_ATTEMPTS}
     assert outcomes[1] == {**dict.fromkeys(attempts, "refused"), "WebRTC ": "reached"}
-    # A name that has come to stand for a neighbour leads to where it led when it was recorded.
+    # A name that now points to a neighbour still leads to the address at recording.
     assert sum(line.startswith(f"{REBOUND} GET / ") for line in requests) >= 2
     site = Site.load(tmp_path / "evil.example")
     assert set(site.addresses) == {"evil.example", REBOUND}

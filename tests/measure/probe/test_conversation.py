@@ -1,4 +1,5 @@
-"""How the two ends of a probe talk: who has no secret is not heard, nor what was changed, repeated or left out."""
+"""The conversation between the two ends of a probe: messages without the secret, or changed, repeated or missing ones,
+are rejected."""
 
 import json
 import socket
@@ -16,7 +17,7 @@ SECRET, OTHER = bytes(32), bytes([1]) * 32
 
 
 def meeting(asks_with: bytes, answers_with: bytes) -> list[Conversation | EyelevelError]:
-    """The result at either end of a conversation; the end that asks comes first."""
+    """The results at both ends of a conversation; the end that asks comes first."""
     asking, answering = socket.socketpair()
     ends: dict[str, Conversation | EyelevelError] = {}
 
@@ -67,12 +68,12 @@ def test_what_was_not_said_so_is_refused(change: str, ends: tuple[Conversation, 
     with ends[0] as asking, ends[1] as answering:
         asking.say({"number": 1})
         asking.say({"number": 2})
-        # They are taken on their way.
+        # Intercept the messages on their way.
         first, second = answering._connection.recv(1000).splitlines(keepends=True)
         if change == "sent back":
             answering._connection.sendall(first)
             with pytest.raises(EyelevelError, match="changed on the way"):
-                # To whom has said it.
+                # Send a message back to its sender.
                 asking.hear()
             return
         bad = {"changed": first.replace(b"1}", b"3}"), "repeated": first + first, "left out": second}[change]

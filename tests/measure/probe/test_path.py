@@ -1,4 +1,5 @@
-"""A probe of a path: what arrivals say of a direction, what a stranger gets, and the profile of an emulated network."""
+"""A probe of a path: conclusions from arrivals in a direction, answers to strangers, and the profile of an emulated
+network."""
 
 import random
 import socket
@@ -26,7 +27,7 @@ from measure.probe.flows import LARGE_BYTES, Flow
 from measure.probe.path import LEAST_GROUP, Effort, conversation_with, flood, measure_path
 from measure.probe.serving import GREETING_S, MOST_STRANGERS, Arrived, Command, Sent, Server
 
-# The rate and the queue of the link of the made-up arrivals below.
+# The rate and the queue of the link in the simulated arrivals below.
 MBPS, QUEUE_PACKETS = 8.0, 20
 PACKET_NS = LARGE_BYTES * 8e3 / MBPS
 
@@ -34,8 +35,11 @@ PACKET_NS = LARGE_BYTES * 8e3 / MBPS
 def arrivals(
     packets: int, offered_mbps: float, *, loss: float = 0.0, managed: bool = False, later_mbps: float = MBPS
 ) -> Times:
-    """The arrivals after a queue, which drops packets when it is full, or, if `managed`, the more the more wait; and
-    after a link that loses some at random, whose rate changes in the middle."""
+    """The arrivals after a queue and a link.
+
+    The queue drops packets when it is full, or, if `managed`, the more the more are waiting. The link loses some at
+    random, and its rate changes in the middle.
+    """
     draws = random.Random(1)
     sent_ns, free_ns = 0.0, 0.0
     arrived = {}
@@ -64,7 +68,7 @@ def test_a_full_link_shows_its_rate_and_its_queue() -> None:
 
 def test_a_queue_that_drops_before_it_is_full_is_managed() -> None:
     assert flood(LARGE_BYTES, 12.0, Numbers(0, 3000), arrivals(3000, 12.0, managed=True), 0.0).is_managed
-    # Losses that occur without load, too, are no queue's.
+    # Losses that also occur without load are not caused by a queue.
     assert not flood(LARGE_BYTES, 12.0, Numbers(0, 3000), arrivals(3000, 12.0, loss=0.02), 0.02).is_managed
 
 
@@ -109,7 +113,7 @@ def test_nothing_reads_an_end_that_is_closed() -> None:
     before = {*threading.enumerate()}
     for _ in range(100):
         End(socket.AF_INET, ("127.0.0.1", 0), echo=False).close()
-    # Threads of earlier tests may end meanwhile.
+    # Threads of earlier tests may end in the meantime.
     assert {*threading.enumerate()} <= before
 
 
@@ -120,7 +124,7 @@ def secret(tmp_path: Path) -> Path:
 
 
 def serve(secret: Path, greeting_s: float = GREETING_S) -> int:
-    """Begin to serve at a loopback address, and let 1 MB be sent; returns the port."""
+    """Start serving at a loopback address, and allow 1 MB to be sent; returns the port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         number: int = free.getsockname()[1]
@@ -131,7 +135,7 @@ def serve(secret: Path, greeting_s: float = GREETING_S) -> int:
 
 @pytest.fixture
 def port(secret: Path) -> int:
-    """That of a server."""
+    """The port of a server."""
     return serve(secret)
 
 
@@ -141,7 +145,7 @@ def test_a_stranger_hears_nothing(port: int, secret: Path, tmp_path: Path) -> No
         stranger.sendto(b"e" + bytes(30), ("127.0.0.1", port))
         with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, _, _):
             conversation.hear()
-            # While there is a probe from its own address, too.
+            # The same while a probe from the stranger's own address is running.
             stranger.sendto(b"e" + bytes(30), ("127.0.0.1", port))
             with pytest.raises(TimeoutError):
                 stranger.recv(100)
@@ -241,12 +245,12 @@ def test_strangers_who_say_nothing_keep_nobody_away(secret: Path) -> None:
     finally:
         for connection in strangers:
             connection.close()
-    # The last of them may still be counted when it has been hung up.
+    # The last connection may still be counted after it has been closed.
     assert any(answers(port, secret) for _ in range(1000))
 
 
 def is_hung_up(connection: socket.socket) -> bool:
-    """Whether the server hangs up on who says a letter now and then, before a greeting is too long."""
+    """Whether the server hangs up on a client that sends single letters slowly, before the greeting is too long."""
     connection.settimeout(0.05)
     for _ in range(GREETING_BYTES - 1):
         try:
@@ -260,7 +264,7 @@ def is_hung_up(connection: socket.socket) -> bool:
 
 
 def answers(port: int, secret: Path) -> bool:
-    """Whether the server talks with who asks."""
+    """Whether the server answers a client."""
     try:
         with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, _, _):
             return "token" in conversation.hear()

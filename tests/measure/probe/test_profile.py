@@ -1,4 +1,4 @@
-"""The profile of a path: its numbers come back as a network, and what they do not say is said."""
+"""The profile of a path: reading it gives a network with the same numbers, and it states its limitations."""
 
 import tomllib
 from dataclasses import replace
@@ -94,7 +94,7 @@ def test_what_a_profile_does_not_say_is_said(changed: dict[str, float], warning:
 
 
 def test_the_interval_of_a_loss_is_clopper_and_pearsons_and_wider_for_bursts() -> None:
-    # The interval of 10 in 100: 4.90 and 17.62 %, in tables.
+    # The interval for 10 in 100: 4.90 to 17.62 %, from tables.
     assert profile.interval(10, 100, 0.0) == pytest.approx((0.0490, 0.1762), abs=0.0001)
     assert profile.interval(0, 100, 0.0) == pytest.approx((0, 1 - 0.025 ** (1 / 100)))
     assert profile.interval(100, 100, 0.0)[1] == 1

@@ -1,4 +1,4 @@
-"""Delay and loss over time: what follows the file passes, and what follows another does not."""
+"""Delay and loss over time: measurements that follow the file pass, and those that follow another file do not."""
 
 from random import Random
 
@@ -10,13 +10,13 @@ from tuning.conditions import DELAY, LOSS, Conditions, parse_conditions
 
 # Generated.
 DELAYS = "time_s,delay_ms,loss\n0,0,0\n0.4,20,0.2\n0.9,5,0\n1.6,40,0.05\n2,0,0\n"
-# The same, a little later, or by a little more.
+# The same conditions, a little later or a little larger.
 SHIFTED = "time_s,delay_ms,loss\n0,0,0\n0.9,20,0.2\n1.4,5,0\n1.7,40,0.05\n2,0,0\n"
 LONGER = "time_s,delay_ms,loss\n0,2,0\n0.4,22,0.2\n0.9,7,0\n1.6,42,0.05\n2,0,0\n"
 
 
 def fared(conditions: Conditions, began_ms: float) -> tuple[dict[int, float], dict[int, float]]:
-    """When packets were sent, and how much later they came, in a network that began so much later than was thought."""
+    """When packets were sent, and how late they arrived, in a network that began this much later than assumed."""
     draws = Random(1)
     sent_ms = {number: 100 + 2.0 * number for number in range(1500)}
     delayed_ms, last_ms = {}, 0.0
@@ -40,7 +40,7 @@ def test_delays_are_compared_from_when_the_network_began(began_ms: float) -> Non
     assert abs(longer.delay_ms - longer.expected_delay_ms) > 1
 
 
-# A second of 9.6 Mbit/s, half of an outage, one of steps.
+# One second of 9.6 Mbit/s, half a second of outage, one second of steps.
 BURSTS = [*range(1, 801), *(ms for ms in range(1301, 2301, 50) for _ in range(60))]
 
 

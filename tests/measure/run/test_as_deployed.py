@@ -1,4 +1,5 @@
-"""The web as deployed: servers of HTTP/2 and HTTP/3 at once, which a fresh browser finds, and a returning one knows."""
+"""The web as deployed: servers speak HTTP/2 and HTTP/3; a fresh browser discovers HTTP/3, and a returning one knows
+it."""
 
 from pathlib import Path
 
@@ -19,15 +20,15 @@ from tuning import networks, protocols
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads]
 
 DSL = networks.load()["dsl"]
-# Runs beside the servers: from now on they get nothing over UDP, and nobody is told. (The kernel asks rules in their
-# order, of which the one for local addresses is the first.)
+# Runs next to the servers: from now on they receive nothing over UDP, and senders get no error. (The kernel applies
+# rules in order, beginning with the rule for local addresses.)
 WITHOUT_UDP = """
 ip rule add pref 10 lookup local && ip rule del pref 0 && ip rule add pref 5 ipproto udp dport 443 blackhole &&
 echo ready && exec sleep infinity
 """
 
 
-# It asks two hosts, and for the second half when the first is there.
+# The page requests from two hosts, and sends the second half of the requests when the first has been answered.
 PAGE = b"""<!doctype html><title>Many</title><script>
 const ask = at => Promise.all([...Array(30).keys()].map(n => fetch(`https://${n % 2 ? "a" : "b"}.example/${at + n}`)));
 ask(0).then(() => ask(30));
@@ -49,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def loaded(site: Site, protocol: str, folder: Path) -> tuple[Row, list[str | None]]:
-    """The row of a load, and over which version of HTTP each request of the page went, in order."""
+    """The row of a load, and the version of HTTP for each request of the page, in order."""
     (settings,) = require_served([protocols.load()[protocol]])
     setting = Setting(site, DSL, settings, Loading(filmed=False, quiet_ms=1000))
     run_folder = folder / "runs" / "1"
@@ -57,7 +58,7 @@ def loaded(site: Site, protocol: str, folder: Path) -> tuple[Row, list[str | Non
     PAGES.make(setting, Circumstances(1, "here"), run_folder)
     row = PAGES.judge(setting, Run(site.name, DSL.name, protocol, 1), 1, run_folder, folder)
     requests = PAGES.evidence(setting, run_folder).requests
-    # Both servers have logged what they served.
+    # Both servers logged their answers.
     assert len((run_folder / REQUEST_LOG).read_text().splitlines()) >= row.requests >= REQUESTS
     return row, [request.protocol for request in requests if not request.by_browser and request.protocol]
 
@@ -66,7 +67,7 @@ def test_a_fresh_browser_finds_http3_while_it_loads_the_page(site: Site, tmp_pat
     row, versions = loaded(site, "deployed-cold", tmp_path)
     assert row.valid or is_of_machine(row.reason), row.reason  # other tests keep the machine busy
     assert versions[0] == "h2" and set(versions) == {"h2", "h3"}
-    # Requests before the first response know nothing of HTTP/3.
+    # Requests sent before the first response cannot know of HTTP/3.
     assert row.h3_request_share == pytest.approx(versions.count("h3") / len(versions), abs=0.02)
     assert row.h3_byte_share is not None and 0 < row.h3_byte_share < 1
     assert row.missed == 0

@@ -1,4 +1,4 @@
-"""How the browser is started: the same for every protocol but for the transport."""
+"""The browser is started in the same way for every protocol, except for the transport."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -54,11 +54,11 @@ def test_tcp_is_enforced(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     recorded = site(tmp_path)
-    # Early data needs a visit before, and an alternative lets the browser choose, which makes them other experiments.
+    # Early data and alternatives are other experiments: one needs an earlier visit, the other lets the browser choose.
     configs = [config(recorded, one) for one in PROTOCOLS.values() if not (one.early_data or one.alternative_service)]
     for each in configs:
         args = [switch for switch in each["chrome"]["args"] if "quic" not in switch]
-        # But where a HelloRetryRequest would reject 0-RTT, and where there are to be no backup connections.
+        # Two exceptions: a HelloRetryRequest would reject 0-RTT, and some protocols have no backup connections.
         args = [switch.replace("zero_rtt/true", "zero_rtt/false") for switch in args]
         each["chrome"]["args"] = [switch.replace(f",{BACKUP}", "") for switch in args]
     assert all(each == configs[0] for each in configs)
@@ -124,5 +124,5 @@ def test_the_pointer_starts_beside_the_window(tmp_path: Path) -> None:
 def test_a_load_may_take_as_long_as_the_network_needs(
     tmp_path: Path, network: str, at_least_s: float, at_most_s: float
 ) -> None:
-    # 1 MB: 0.76 s of LTE's link; with 3 % loss and 760 ms one connection gets about 100 kbit/s.
+    # 1 MB takes 0.76 s on LTE; with 3 % loss and 760 ms, one connection gets about 100 kbit/s.
     assert at_least_s < browser.load_limit_s(site(tmp_path), NETWORKS[network]) < at_most_s

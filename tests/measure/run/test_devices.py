@@ -1,4 +1,4 @@
-"""A page on a phone: what it is told, and at which pace the browser runs."""
+"""A page on a phone: the data that it sees, and the pace of the browser."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ from tuning import devices, networks, protocols
 
 ROUGHLY = 1.0
 URL = "https://phone.example/"
-# Tells what it sees by what it asks for.
+# A page whose requests report what it sees.
 PAGE = b"""<!doctype html><meta name="viewport" content="width=device-width"><title>a phone</title><p>hello<script>
 const view = { width: innerWidth, ratio: devicePixelRatio, touch: navigator.maxTouchPoints > 0 };
 const { mobile, platform } = navigator.userAgentData;
@@ -44,7 +44,7 @@ def site(tmp_path: Path) -> Site:
 
 @pytest.fixture
 def place() -> Path:
-    """Where groups are made; skips where they cannot be, as in most containers."""
+    """The folder where groups are made; skips the test if they cannot be, as in most containers."""
     if subprocess.run([sys.executable, "-m", "measure.host.quota", "0.5", "true"], capture_output=True).returncode:
         pytest.skip("need control groups that can be written")
     return hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
@@ -69,18 +69,19 @@ def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(place: Pa
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-@pytest.mark.timing  # else the processor keeps no pace
+@pytest.mark.timing  # otherwise the processor keeps no pace
 def test_a_phone_has_its_window_its_hints_and_its_pace(
     site: Site, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # How well a pace can be kept is the machine's; how it is found is tested with made-up ones (`test_device_index`).
+    # How exactly a pace is kept depends on the machine; finding it is tested with simulated machines
+    # (`test_device_index`).
     monkeypatch.setattr(device_index, "TOLERANCE", ROUGHLY)
     monkeypatch.setattr(device_index, "FEW", 1)
     phone = devices.load()["phone-mid"]
     loading = Loading(filmed=False, quiet_ms=500, browser="chromium-on-phone-mid")
     setting = Setting(site, networks.load()["dsl"], protocols.load()["quic"], loading)
     (folder := tmp_path / "load").mkdir()
-    before = {*place.glob(f"{PREFIX}*")}  # somebody else may measure on this machine
+    before = {*place.glob(f"{PREFIX}*")}  # another process may be measuring on this machine
     assert load(setting, folder) is None
     urls = [urlsplit(request.url) for request in read_evidence(folder, filmed=False).requests]
     (view,) = [dict(parse_qsl(url.query)) for url in urls if url.path == "/view"]
@@ -95,7 +96,7 @@ def test_a_phone_has_its_window_its_hints_and_its_pace(
     account = read_json(folder / DEVICE_PACE)
     assert account["index"] == pytest.approx(phone.index, rel=ROUGHLY)
     assert 0 < account["share"] < 1
-    # The browser itself, its network stack, and pages at least; the kernel has stopped them.
+    # At least the browser itself, its network stack, and pages; the kernel has stopped them.
     assert account["processes"] >= 3 and account["stopped"] > 0
     assert not {*place.glob(f"{PREFIX}*")} - before
 

@@ -1,4 +1,4 @@
-"""How far servers are is what a campaign was told: nothing, what was recorded, or what a file says of each."""
+"""The distances of servers are as configured: none, as recorded, or as listed in a file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ default = 3
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    """Five servers, of which three have recorded round-trip times."""
+    """Five servers, three of which have recorded round-trip times."""
     page = Exchange("GET", "https://www.a.example/", Response(200, "OK", (), b"<p>A"), "192.0.2.1")
     others = [replace(page, url=f"https://h{n}.a.example/", recorded_ip=f"192.0.2.{n}") for n in range(2, 6)]
     connections = [
@@ -49,7 +49,7 @@ def file_with(folder: Path, text: str) -> str:
 
 def test_servers_are_as_far_beyond_the_nearest_as_they_were_recorded(site: Site) -> None:
     recorded = parse_server_rtts("recorded").extra_ms(site)
-    # A server of which nothing is known is as far as the median of the others.
+    # A server without a recorded time is assumed to be as far away as the median of the others.
     assert recorded == {f"198.18.0.{n}": extra for n, extra in zip(range(1, 6), (8.5, 0, 80.25, 8.5, 8.5), strict=True)}
     beyond_15_ms = parse_server_rtts("recorded-15ms").extra_ms(site)
     assert list(beyond_15_ms.values()) == [5.5, 0, 77.25, 5.5, 5.5]

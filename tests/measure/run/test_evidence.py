@@ -95,7 +95,7 @@ def test_a_request_has_the_times_of_its_beginning_and_end(tmp_path: Path) -> Non
     ]
     text = log_text(events).replace('"constants":{', '"constants":{"timeTickOffset": "5000", ')
     requests = read_netlog(netlog(tmp_path / "n.gz", text))
-    # A redirect ends the request that it continues; a request under way when the log ended has no end.
+    # A redirect ends the request before it; a request still under way when the log ended has no end.
     assert [(one.began_s, one.ended_s) for one in requests] == [(6, 6.25), (6.25, 6.5), (6.6, None)]
 
 
@@ -106,7 +106,7 @@ def test_a_request_says_whether_the_browser_knew_of_an_alternative_and_whether_t
     events = [
         start(1, "https://a.example/"),
         event(1, "HTTP_STREAM_JOB_CONTROLLER_BOUND", source_dependency={"id": 7}),
-        event(8, "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND"),  # of a connection made in advance, for no request
+        event(8, "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND"),  # of a connection opened in advance, for no request
         event(1, "HTTP_TRANSACTION_READ_RESPONSE_HEADERS", headers=headers),
         start(2, "https://a.example/i"),
         event(2, "HTTP_STREAM_JOB_CONTROLLER_BOUND", source_dependency={"id": 9}),
@@ -135,7 +135,7 @@ def test_streams_have_the_priority_that_the_browser_gave_them(tmp_path: Path) ->
     events = [
         event(1, "HTTP2_SESSION_SEND_HEADERS", stream_id=1, headers=[*common, ":path: /a", "priority: u=1, i"]),
         event(2, "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS", quic_stream_id=4, headers=[*common, ":path: /b?c: d"]),
-        *answer(3, 200),  # whose stream is not said
+        *answer(3, 200),  # whose stream is not logged
     ]
     assert read_streams(netlog(tmp_path / "n.gz", log_text(events))) == [
         StreamRequest(1, "https://a.example/a", urgency=1, incremental=True),
@@ -162,10 +162,11 @@ def test_each_hop_of_a_redirect_is_a_request(tmp_path: Path) -> None:
     [
         ("URL_REQUEST_START_JOB", -105, "ERR_NAME_NOT_RESOLVED"),
         ("REQUEST_ALIVE", -101, "ERR_CONNECTION_RESET"),
-        # A page that breaks off, and a font that is only looked for in the cache, are no fault of the network.
+        # A request that the page cancels, and a font that is only looked up in the cache, are not faults of the
+        # network.
         ("REQUEST_ALIVE", -3, None),
         ("REQUEST_ALIVE", -400, None),
-        # The stack got over this one by itself.
+        # The network stack recovered from this one by itself.
         ("HTTP_CACHE_ADD_TO_ENTRY", -101, None),
     ],
 )
@@ -215,7 +216,8 @@ def test_a_netlog_cut_short_tells_what_it_still_has(
 
 
 def test_a_netlog_that_may_lack_its_beginning_is_refused(tmp_path: Path) -> None:
-    """Whatever of the page's requests it still has; a log of the same size that may be larger is none."""
+    """Such a log is refused whatever page requests it still contains; a log of the same size with a larger limit is
+    accepted."""
     file = netlog(tmp_path / "n.gz", log_text([*PAGE, start(2, "https://a.example/" + (1 << 20) * "2")]))
     assert len(read_netlog(file)) == len(read_netlog(file, 2 << 20)) == 2
     with pytest.raises(ValueError, match="the page made the browser log more than 1 MiB, so its beginning is missing"):
@@ -223,7 +225,7 @@ def test_a_netlog_that_may_lack_its_beginning_is_refused(tmp_path: Path) -> None
 
 
 def whole_run(folder: Path) -> None:
-    """Write what a sound run leaves."""
+    """Write the files of a valid run."""
     page = {"errors": [[]], "browserScripts": [{"timings": {"pageTimings": {"pageLoadTime": 1234}}}]}
     (folder / TIMINGS).write_text(json.dumps([page]))
     versions = ("h3", "h3", "H3")

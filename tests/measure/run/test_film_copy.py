@@ -1,4 +1,4 @@
-"""A film is copied while the programs that made it are still there."""
+"""A film is copied while the programs that made it are still running."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from measure.run.visit import RECORDED, keep_film
 def test_no_more_is_copied_than_the_jails_folder_can_hold(
     space_bytes: int, kept: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file with holes may say that it is as long as it likes."""
+    """A sparse file can claim any length."""
     results, folder = tmp_path / "results", tmp_path / "folder"
     (results / RECORDED).parent.mkdir(parents=True)
     (results / RECORDED).write_bytes(b"film")

@@ -1,4 +1,4 @@
-"""Every gate fires on what it is for, names itself, and lets a sound run pass."""
+"""Every gate rejects the faults for which it exists, names itself, and accepts a valid run."""
 
 from dataclasses import replace
 from typing import Any
@@ -76,7 +76,7 @@ ON_PHONE = replace(
     readings={SHARE: 0.4, INDEX_AFTER: 399},
     page={"browserScripts": [{"custom": {"view": {"device": {**VIEW, "touch": True}}}}]},
 )
-# Runs that are said to be on a phone.
+# Runs that claim to be on a phone.
 FAULTS_ON_PHONE = {
     "other_device": [
         replace(ON_PHONE, readings={}),
@@ -90,7 +90,7 @@ FAULTS_ON_PHONE = {
     ],
 }
 
-# The script of a page: what it did, and why the run does not count then.
+# The script of a page: what it did, and why the run then does not count.
 SCRIPT = {"steps": [["click #in", 12]], "ended": True, "fault": None}
 UNFINISHED: list[tuple[dict[str, Any] | None, str]] = [
     (None, "no page script at its end"),
@@ -350,7 +350,7 @@ def test_every_gate_is_tried_here_and_explained() -> None:
 
 
 def test_tcp_beside_quic_is_no_fault_over_tcp_or_of_a_page_with_websockets() -> None:
-    """A WebSocket goes over TCP, whatever its page came over."""
+    """A WebSocket uses TCP, whatever the page's transport."""
     tried = replace(SOUND, tcp_syns=4)
     over_tcp = replace(tried, requests=(replace(PAGE, protocol="h2"),), har_protocols={"h2": 1})
     assert reason_against(over_tcp, replace(CLAIM, http_version="h2")) is None

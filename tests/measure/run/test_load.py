@@ -30,12 +30,12 @@ def test_a_network_that_cannot_be_set_up_is_a_reason_with_what_the_shell_printed
     reason = load(Setting(site, network, protocols.load()["tcp"]), tmp_path) or ""
     message, _, quotation = reason.partition("; the last line of replay.log: ")
     assert message.startswith("the emulated network could not be set up (status ")
-    # `eyelevel status` prints the reason, and above it there is nothing.
+    # `eyelevel status` prints only the reason, with nothing above it.
     assert "/nowhere/trace" in quotation and "above" not in reason
 
 
 class EndedReplay(Replay):
-    """A replay that has ended as `outcome` says."""
+    """A replay that has ended with `outcome`."""
 
     def __init__(self, outcome: ReplayOutcome) -> None:
         self._outcome, self.pid = outcome, os.getpid()

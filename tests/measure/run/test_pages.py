@@ -1,7 +1,7 @@
-"""Pages that do something by themselves while they are measured, in the real browser: which loads count, and why not.
+"""Pages that act by themselves while they are measured, in the real browser: which loads count, and why others do not.
 
-Those that go on are navigated to another page, and followed; others open a dialog, ask for a login, or are asked for
-once more.
+Some pages navigate to another page, and are followed; others open a dialog, request a login, or are loaded a second
+time.
 """
 
 import gzip
@@ -33,8 +33,10 @@ GATES_OF_LOADS = [gate for gate in GATES if gate.about_load]
 
 @dataclass(frozen=True)
 class Case:
-    """The answer at the start page, and `more` at other paths; and the reason why its load does not count, or how it
-    begins, "" where it counts."""
+    """The answer at the start page, and `more` at other paths.
+
+    `reason` is the beginning of the text that says why the load does not count; "" if it counts.
+    """
 
     head: str = ""
     reason: str = ""
@@ -59,9 +61,10 @@ SERVICE_WORKER = Response(
     b"onfetch = event => event.request.url.endsWith('/made') && event.respondWith(new Response('made'));",
 )
 HINTS = (("Accept-CH", "Sec-CH-UA-Model"), ("Critical-CH", "Sec-CH-UA-Model"))
-# All that a page may do and still count: its start is asked for once more (Critical-CH), it has another page made
-# ready, asks over plain HTTP and is led to HTTPS (HSTS), goes to what has no content, and asks for what no server could
-# answer. (A service worker has a page of its own, since it would take part in the navigations of this one.)
+# Everything that a page may do and still count: its start is requested again (Critical-CH), another page is
+# prerendered, a request over plain HTTP is redirected to HTTPS (HSTS), a navigation leads to an empty response, and
+# requests have URLs that no server could answer. (A service worker has a separate page, since it would take part in the
+# navigations of this one.)
 BUSY_PAGE = """<script type=speculationrules>{"prerender": [{"urls": ["/ready", "/gone"]}]}</script>
 <script>
 fetch("about:blank").catch(() => 0);
@@ -140,7 +143,7 @@ def loaded(case: Case, protocol: str, folder: Path) -> tuple[str, Evidence]:
     others = {"en/": html(), **case.more}
     exchanges = [Exchange("GET", case.start + path, response, "192.0.2.1") for path, response in others.items()]
     site = write_site(Recording(case.start, (start, *exchanges), {"tool": "test"}), folder / "site")
-    # A page that waits for an answer of its user waits until the end.
+    # A page that waits for its user's answer waits until the end.
     loading = Loading(filmed=False, quiet_ms=1000, limit_s=8 if "image" in case.more else None)
     setting = Setting(site, networks.load()["dsl"], protocols.load()[protocol], loading)
     assert load(setting, folder) is None
@@ -148,7 +151,7 @@ def loaded(case: Case, protocol: str, folder: Path) -> tuple[str, Evidence]:
     return str(reason_against(evidence, claim(setting), GATES_OF_LOADS) or ""), evidence
 
 
-# Over one transport each, since none of this is a matter of transports and each load takes seconds.
+# Each case uses one transport, since transports do not matter here and each load takes seconds.
 @pytest.mark.parametrize(
     ("case", "protocol"),
     [
@@ -190,7 +193,7 @@ def test_a_page_that_stays_where_it_is_counts_and_what_no_server_could_answer_is
     case = Case(BUSY_PAGE, headers=(*HINTS, ("Strict-Transport-Security", "max-age=1000")), more=more)
     reason, evidence = loaded(case, "tcp", tmp_path)
     assert not reason and evidence.followed_ms == 0
-    # It did all of it.
+    # The page did everything.
     urls = [request.url for request in evidence.requests]
     assert urls.count(SHOP) == 2
     assert {*(f"{SHOP}{path}" for path in ("ready", "gone", "none")), "http://shop.example/secure"} <= set(urls)
@@ -206,7 +209,7 @@ def test_what_a_service_worker_answers_is_no_request_to_a_server(tmp_path: Path)
 
 
 DOTTED = "https://shop.example./"
-# A redirect to a page for which, since it needs hints, all is asked for once more.
+# A redirect to a page that needs client hints, so that everything is requested again.
 TO_HINTS = Case(start=DOTTED, status=302, headers=(("Location", "/hints"),), more={"hints": html("", *HINTS)})
 
 
@@ -217,7 +220,7 @@ TO_HINTS = Case(start=DOTTED, status=302, headers=(("Location", "/hints"),), mor
 def test_a_host_whose_name_ends_with_a_dot_is_reached_and_its_page_counts(
     case: Case, protocol: str, requests: int, tmp_path: Path
 ) -> None:
-    """Browsers leave the dot out of the name in TLS (RFC 6066, section 3), and have it in the request."""
+    """Browsers omit the dot in TLS (RFC 6066, section 3), and keep it in the request."""
     reason, evidence = loaded(case, protocol, tmp_path)
     assert not reason
     assert evidence.request_counts.served == requests

@@ -1,6 +1,6 @@
-"""Pages that ask for the same on every load: the script gets into documents, into nothing else, and may run.
+"""A script makes pages send the same requests on every load: it is inserted only into documents, and may run there.
 
-Pages get the script's times and numbers, those who measure them get the true ones.
+Pages see the script's times and numbers, programs that measure see the real ones.
 """
 
 import gzip
@@ -126,14 +126,14 @@ def test_the_script_comes_first_in_a_worker_which_stays_strict(text: bytes, chan
 
 RECORDED_AT_S = 1_500_000_000
 BULK_BYTES = 1_500_000
-# The time (ms) that may pass between the beginning of a navigation and that of its first request, from which the HAR
-# counts, when the machine is busy. (10 ms when it is not.)
+# The time (ms) that may pass on a busy machine between the beginning of a navigation and its first request, with which
+# the HAR begins. (On an idle one it is 10 ms.)
 LATE_MS = 300
-# A worker tells its server what it sees.
+# A worker reports to its server what it sees.
 TELL = """fetch(new URL("/told?" + new URLSearchParams({
     who: WHO, number: Math.random(), identifier: crypto.randomUUID(), now: Date.now(),
 }), "https://a.example/"));"""
-# Workers by how they are made.
+# Workers, by the ways to make them.
 WORKERS = """
 const address = text => URL.createObjectURL(new Blob([text], {type: "text/javascript"}));
 const text = who => TELL.replace("WHO", JSON.stringify(who));
@@ -190,9 +190,11 @@ WITH_WORKERS = f"<script>const TELL = {json.dumps(TELL)}; addEventListener('load
 
 @dataclass(frozen=True)
 class Load:
-    """One load: what the page and its frame reported, and its workers, how Browsertime timed it, when the browser
-    itself says it had loaded (ms from the navigation on), how long animations of 300 ms took, and what the replay noted
-    of the script."""
+    """One load.
+
+    It contains the reports of the page, its frame and its workers; Browsertime's timings; the load event according to
+    the browser (ms from the navigation); the duration of animations of 300 ms; and the replay's record of the script.
+    """
 
     reports: dict[str, dict[str, str]]
     workers: dict[str, dict[str, str]]
@@ -205,12 +207,12 @@ class Load:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A page that tells its server all that changes from load to load, as its workers do, and takes a while to be
-    loaded."""
+    """A page that reports everything that changes from load to load to its server, as do its workers, and takes a while
+    to load."""
     date = ("Date", formatdate(RECORDED_AT_S, usegmt=True))
     page = Exchange("GET", "https://a.example/", html(PAGE + WITH_WORKERS.encode(), date), "192.0.2.1")
     bulk = replace(page, url=f"{page.url}bulk", response=Response(200, "OK", (), b"//".ljust(BULK_BYTES, b"x")))
-    # A worker whose address is data is of another origin than all.
+    # A worker with a data URL has a unique origin.
     answer = Response(204, "", (("Access-Control-Allow-Origin", "*"),), b"")
     reports = [replace(page, url=f"{page.url}{path}", response=answer) for path in ("told", "animated")]
     javascript = (("Content-Type", "text/javascript"),)
@@ -306,14 +308,15 @@ def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load])
 @pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
-    """The browser's own word, from outside the page, is the load event in the HAR (from the DevTools' protocol)."""
+    """The load event in the HAR comes from the browser itself, outside the page (from the DevTools protocol)."""
     down_mbps = networks.load()["dsl"].down_mbps
     assert down_mbps
     transfer_ms = BULK_BYTES * 8 / down_mbps / 1e3
     for name, seen in loads.items():
         assert seen.plt == pytest.approx(seen.loaded_ms, abs=LATE_MS), name
         assert seen.plt is not None and seen.plt > transfer_ms
-        # Browsertime asks the page both in the old and in the new way, of which the script changes the old for pages.
+        # Browsertime reads the page's timing by the old and the new interface; the script changes the old one for
+        # pages.
         assert seen.timings["loadEventEnd"] == pytest.approx(seen.timings["navigationTiming"]["loadEventEnd"], abs=2)
     assert float(loads["one"].reports["page"]["loaded"]) < transfer_ms, "the page itself got something else"
 

@@ -17,13 +17,13 @@ from record.site import Exchange, Recording, Site, write_site
 from tuning import protocols
 from tuning.networks import Network
 
-# Shorter than the script is under way, and a fifth of how long a page is waited for at most.
+# Less than the time that the script is under way, and a fifth of the longest wait for a page.
 QUIET_MS = 1000
 GIVEN_UP_S = 5 * QUIET_MS / 1000
 SCRIPT_BYTES = 500_000
 NETWORK = Network("slow", min_rtt_ms=20, up_mbps=2, down_mbps=2, queue_ms=200)
 SCRIPT_S = SCRIPT_BYTES * 8 / 2e6
-# Once it is loaded it asks for things that end in all ways, and for a script that asks for a picture.
+# After its load, the page sends requests that end in all possible ways, and requests a script that requests a picture.
 PAGE = b"""<!doctype html><title>Under way</title><body><script>
 onload = () => setTimeout(() => {
     fetch("/moved");
@@ -76,7 +76,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def site_with_sound(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """Its sound takes longer to come than the page is waited for, and is not played."""
+    """A page whose sound takes longer to arrive than the page is waited for, and is not played."""
     with io.BytesIO() as file:
         with wave.open(file, "wb") as sound:
             sound.setparams((2, 2, 44_100, 0, "NONE", ""))
@@ -93,7 +93,7 @@ def site_with_sound(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def loaded(site: Site, browser: str, protocol: str, folder: Path) -> tuple[Evidence, float]:
-    """The evidence that a load of `site` left in `folder`, and how long after its load event it ended (s)."""
+    """The evidence of a load of `site` in `folder`, and how long after its load event the load ended (s)."""
     loading = Loading(filmed=False, quiet_ms=QUIET_MS, browser=browser)
     assert load(Setting(site, NETWORK, protocols.load()[protocol], loading), folder) is None
     evidence = read_evidence(folder, filmed=False)
@@ -106,12 +106,13 @@ def loaded(site: Site, browser: str, protocol: str, folder: Path) -> tuple[Evide
 @pytest.mark.loads
 @BROWSERS
 def test_an_answer_that_is_under_way_is_waited_for_and_nothing_else(site: Site, tmp_path: Path, browser: str) -> None:
-    # Over one transport, since it is browsers that know what is under way; the other page is loaded over the other.
+    # One transport is enough, since the browser knows what is under way; the other page is loaded over the other
+    # transport.
     evidence, waited_s = loaded(site, browser, "quic", tmp_path)
     assert evidence.plt is not None and evidence.plt < 1000 * SCRIPT_S
     urls = [request.url for request in page_requests(tmp_path / REQUEST_LOG, evidence.requests)]
     assert "https://a.example/last.png" in urls
-    # All else that was asked for has ended before, so the page is not given up on.
+    # All other requests have ended earlier, so the page is not given up.
     assert SCRIPT_S + QUIET_MS / 1000 < waited_s < GIVEN_UP_S
     har = json.loads(gzip.decompress((tmp_path / HAR).read_bytes()))
     in_har = [entry["request"]["url"] for entry in har["log"]["entries"]]

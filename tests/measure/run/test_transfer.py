@@ -1,4 +1,4 @@
-"""Goodput and utilisation: what a browser's log has of bytes, and the shares of a link that they are."""
+"""Goodput and utilisation: the bytes in a browser's log, and their shares of a link."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ def event(at_ms: int, source: int, kind: str, **parameters: Any) -> dict[str, An
 
 
 def transfer(folder: Path, *events: dict[str, Any]) -> Transfer:
-    """The transfer from 1 s to 2 s in a log of these events."""
+    """The transfer from 1 s to 2 s in a log with these events."""
     constants = {"logEventTypes": {name: number for number, name in enumerate(KINDS)}, "timeTickOffset": "0"}
     log = folder / "netlog.gz"
     log.write_bytes(gzip.compress(json.dumps({"constants": constants, "events": events}).encode()))
@@ -39,7 +39,7 @@ def test_content_counts_as_it_was_transferred_and_only_what_came_over_the_networ
     for at_ms in (1500, 1999, 2001):
         events += [event(at_ms, 1, "URL_REQUEST_JOB_BYTES_READ", byte_count=100)]
         events += [event(at_ms, 1, "URL_REQUEST_JOB_FILTERED_BYTES_READ", byte_count=300)]
-        # Without a coding, and out of the cache.
+        # Without an encoding, and from the cache.
         events += [event(at_ms, source, "URL_REQUEST_JOB_FILTERED_BYTES_READ", byte_count=7) for source in (2, 3)]
     assert transfer(tmp_path, *events) == Transfer(2 * 100 + 2 * 7, 0, 0)
 
@@ -72,7 +72,7 @@ def evidence(**values: Any) -> Evidence:
 
 def test_goodput_and_utilisation_are_of_the_time_until_the_load_event() -> None:
     metrics = read_metrics(evidence(transfer=Transfer(100_000, 125_000, 6_250), up_mbps=1.0, down_mbps=4.0))
-    # 0.8 Mbit in half a second; 1 Mbit of 2, and 0.05 of 0.5.
+    # 0.8 Mbit in half a second; 1 of 2 Mbit, and 0.05 of 0.5 Mbit.
     assert {name: metrics[name] for name in metrics.keys() - {*time_names(), *web_names()}} == pytest.approx(
         {"goodput_mbps": 1.6, "down_utilisation": 0.5, "up_utilisation": 0.1}
     )
@@ -103,7 +103,7 @@ def page(**pageinfo: Any) -> dict[str, Any]:
 
 def test_blocking_time_is_what_long_tasks_take_beyond_50_ms_from_the_first_paint_to_the_later_end() -> None:
     tasks = [{"startTime": at_ms, "duration": 80} for at_ms in (10, 60, 150, 290, 400)]
-    # 40 ms of the second task are after the paint. The load event is at 200 ms, LCP at 300.
+    # The second task continues for 40 ms after the paint. The load event is at 200 ms, LCP at 300 ms.
     assert read_metrics(evidence(plt=200.0, page=page(longTask=tasks)))["tbt"] == 30
     assert read_metrics(evidence(plt=500.0, page=page(longTask=tasks)))["tbt"] == 90
     assert read_metrics(evidence(page=page(longTask=[])))["tbt"] == 0

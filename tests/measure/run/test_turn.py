@@ -1,4 +1,4 @@
-"""A load begins when it is told and its processors are idle, and leaves nothing when it is not wanted any more."""
+"""A load begins when it is told to and its processors are idle, and leaves nothing when it is no longer wanted."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols
 
-# A visit without a browser: it says what its turn has come to.
+# A visit without a browser; it prints the result of its turn.
 VISIT = """
 import json, os
 from base.errors import EyelevelError
@@ -50,7 +50,7 @@ except EyelevelError as error:
     print(error, flush=True)
 """
 QUIET_MS = 500
-# For so long a visit is told nothing: longer than it waits for idle processors.
+# How long a visit is told nothing: longer than it waits for idle processors.
 UNTOLD_S = 0.5
 
 
@@ -80,7 +80,7 @@ def test_a_load_begins_when_it_is_told_and_tells_when_it_is_over() -> None:
         with pidfd(visit) as ended:
             assert prompter.await_sign(ended, QUIET, OVER) == QUIET
             assert prompter.await_sign(ended, OVER) == OVER
-        # The visit's standard input, which its programs inherit, has nothing of what is said.
+        # The visit's standard input, which its programs inherit, contains none of the messages.
         assert visit.stdout.readline() == "b''\n"
 
 
@@ -114,7 +114,7 @@ def setting_in(folder: Path, *, filmed: bool = False) -> Setting:
 
 @dataclass(frozen=True)
 class FilmedLoad:
-    """The folder of a load that was made; when it was over (s since 1970), and its film as it was then."""
+    """The folder of a completed load; when it was over (s since 1970), and its film at that time."""
 
     folder: Path
     over_s: float
@@ -168,9 +168,9 @@ def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
-@pytest.mark.timing  # what has idle priority starts no browser beside other tests
+@pytest.mark.timing  # at idle priority, no browser starts next to other tests
 def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_load_is_over(tmp_path: Path) -> None:
-    """A return visit is prepared beside a visit, and a visit beside the second load of the return visit."""
+    """A return visit is prepared during a visit, and a visit during the second load of the return visit."""
     setting = setting_in(tmp_path)
     visit = replace(setting, loading=Loading(filmed=False, quiet_ms=QUIET_SIGN_MS + 2000))
     settings = [visit, replace(visit, protocol=protocols.load()["quic+0rtt"]), visit]
@@ -200,7 +200,7 @@ def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_loa
     for folder in folders[:2]:
         times, evidence = json.loads((folder / TIMES).read_text()), read_evidence(folder, filmed=False)
         assert evidence.failures == () and evidence.request_counts.missed == 0
-        # The latest request of a return visit is one of its second load.
+        # The latest request of a return visit belongs to its second load.
         last_s = max(request.began_s or 0 for request in evidence.requests if request.main_frame)
         assert times["quiet"] - last_s >= 0.9, "few pages are quiet for 1 s and ask again (docs/quiet-times.md)"
 

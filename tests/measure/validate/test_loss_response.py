@@ -1,4 +1,4 @@
-"""The answer to one loss: what is as it should be passes, and each check fails for a sender that answers otherwise."""
+"""The answer to one loss: a correct one passes, and each check fails for a sender that answers differently."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,27 +19,27 @@ from tuning.protocols import Protocol
 
 PROTOCOLS = protocols.load()
 BEFORE, RTT_S = 200.0, 0.25
-# When the loss is known, the recovery ends, and the transfer.
+# When the loss is detected, when the recovery ends, and when the transfer ends.
 DETECTED_S, RECOVERED_S, END_S = 10.0, 10.0 + RTT_S, 15.0
 
-# The window so long after the recovery.
+# The window as a function of the time since the recovery.
 Growth = Callable[[Numbers], Numbers]
 
 
 def cubic(connections: int, c: float = 0.4, kept: float | None = None) -> Growth:
-    """The window of so many connections' Cubic, with another constant C, or from another share on."""
+    """The window of Cubic emulating this many connections, with another constant C, or with another share kept."""
     share = (connections - 0.3) / connections if kept is None else kept
     k_s = np.cbrt(BEFORE * (1 - share) / c)
     return lambda at_s: c * (at_s - k_s) ** 3 + BEFORE
 
 
 def reno(kept: float) -> Growth:
-    """A segment more in each round trip."""
+    """One segment more in each round trip."""
     return lambda at_s: kept * BEFORE + at_s / RTT_S
 
 
 def flight(protocol: Protocol, growth: Growth, *, lost: int = 1, end_s: float = END_S) -> Flight:
-    """The data in flight of a sender with this growth, a packet more or less; its window was steady before."""
+    """The data in flight of a sender with this growth, give or take a packet; its window was steady before."""
     segment_bytes = server_of(protocol).window_segment_bytes(protocol)
     at_s = np.arange(5, end_s, 0.002)
     recovering = BEFORE + (growth(np.zeros(1))[0] - BEFORE) * (at_s - DETECTED_S) / RTT_S
@@ -48,7 +48,7 @@ def flight(protocol: Protocol, growth: Growth, *, lost: int = 1, end_s: float = 
 
 
 def judged(applied: str, growth: Growth, claimed: str = "") -> set[str]:
-    """The names of the checks that fail when `applied`, which is said to be `claimed`, answers with `growth`."""
+    """The names of the checks that fail when `applied`, claimed to be `claimed`, answers with `growth`."""
     seen = loss_response(PROTOCOLS[claimed or applied], flight(PROTOCOLS[applied], growth), ())
     return failed(judge_loss_response(PROTOCOLS[claimed or applied], seen))
 
@@ -98,7 +98,7 @@ def test_each_check_fails_for_a_sender_that_answers_otherwise(
 
 def test_moments_without_the_processor_change_nothing() -> None:
     seen = flight(PROTOCOLS["quic"], cubic(2))
-    # 100 ms each, during which acknowledgements come in and nothing goes out.
+    # Pauses of 100 ms, during which acknowledgements arrive and nothing is sent.
     waits = (seen.at_s > RECOVERED_S + 0.1) & (seen.at_s % 0.5 < 0.1)
     held_up = replace(seen, in_flight_bytes=np.where(waits, 0.6 * seen.in_flight_bytes, seen.in_flight_bytes))
     response = loss_response(PROTOCOLS["quic"], held_up, ())
@@ -174,7 +174,7 @@ def test_the_curve_is_that_of_the_standard() -> None:
     assert one.k_s == pytest.approx((200 * 0.3 / 0.4) ** (1 / 3))
     for curve in (one, two):
         assert curve.window(np.array([0, curve.k_s])) == pytest.approx([curve.beta * 200, 200])
-    # RFC 9438, section 4.3: where Reno would have grown more by then, so has Cubic: 0.53 segments a round trip.
+    # RFC 9438, section 4.3: while Reno would have grown more, Cubic grows like Reno: 0.53 segments a round trip.
     assert CubicCurve(200, 1, 0.005).window(np.array([0.1])) == pytest.approx([140 + 20 * 3 * 0.3 / 1.7])
 
 
@@ -194,8 +194,8 @@ def test_the_document_has_the_curve_beside_what_was_seen() -> None:
 
 
 def tcp_packets() -> Iterator[Fields]:
-    """Ten segments of 1000 bytes, sent in tenths of a second; the fourth is lost, and sent again when three later ones
-    have arrived."""
+    """Ten segments of 1000 bytes, sent a tenth of a second apart; the fourth is lost, and retransmitted after three
+    later ones arrived."""
 
     def packet(at_s: float, port: str, begin: int, length: int, acknowledged: int, *sacked: int) -> Fields:
         fields = {"frame.time_epoch": at_s, "tcp.srcport": port, "tcp.seq": begin, "tcp.len": length}
@@ -224,7 +224,7 @@ def test_what_tcp_has_in_flight_is_what_is_not_acknowledged() -> None:
 
 
 def quic_packets(lost: int | None = 4) -> Iterator[Fields]:
-    """Packets 1 to 10 of 1000 bytes, of which one may be lost."""
+    """Packets 1 to 10 of 1000 bytes, one of which may be lost."""
 
     def sent(at_s: float, number: int) -> Fields:
         fields = {"frame.time_epoch": at_s, "udp.srcport": HTTPS_PORT, "udp.length": 1008, "quic.header_form": 0}

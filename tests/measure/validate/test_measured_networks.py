@@ -1,5 +1,7 @@
-"""Networks as validation measures them: each passes as it is set, and fails as another is; and as a probe of a path
-does. (Those that take long are in tests/proof.)"""
+"""Networks as validation measures them: each passes with its own settings, and fails with those of another network.
+
+The same holds for a probe of a path. Slow cases are in tests/proof.
+"""
 
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +24,7 @@ from tuning.networks import Network
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 NETWORK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=16, queue_ms=60, loss=0.1)
-# Differs in each setting that has a check.
+# This network differs in each setting that has a check.
 OTHER = Network("o", min_rtt_ms=24, up_mbps=3.88, down_mbps=16, queue_ms=40)
 # Setting → the checks that fail when it is not as configured.
 CHECKS = {
@@ -31,10 +33,10 @@ CHECKS = {
     "queue_ms": {"uplink queue", "downlink queue"},
     "loss": {"uplink loss", "downlink loss"},
 }
-# Without a link, all is over soon.
+# Without a link, it is quick to measure.
 REPAIRED = Network("r", min_rtt_ms=20, loss=0.19, retransmit_ms=15, drop_down_packets=(150, 200))
 BURSTY = Network("b", 20, up_loss=0.05, down_loss=0.05, burst_packets=5, up_delay_ms=15)
-# The machine's own delays add little to the scatter of so much jitter.
+# With this much jitter, the machine's own delays matter little.
 SHAKEN = Network("s", min_rtt_ms=20, jitter_ms=8, reorder=True)
 GILBERT_ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, loss_in_good=0.01)
 SHARE = 1 - (1 - GILBERT_ELLIOTT.loss) ** 2
@@ -52,12 +54,13 @@ up_mbps = 10
 down_mbps = 10
 up_conditions = "delays.csv"
 """
-# A measurement waits most of the time; each is in namespaces of its own. (Scatter is measured alone: others add to it.)
+# A measurement mostly waits; each has its own namespaces. (Scatter is measured alone, since other processes increase
+# it.)
 AT_ONCE = 4
 
 
 class Measurements:
-    """Networks as they are measured, several at once. One whose test failed is measured again, alone."""
+    """Measurements of networks, several at once. One whose test failed is repeated alone."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -65,8 +68,8 @@ class Measurements:
         (folder / "delays.csv").write_text(DELAYS)
         (folder / networks.FILENAME).write_text(CHANGING)
         self.changing = networks.load(folder / networks.FILENAME)["mine"]
-        # The longest measurement is first. The last one, which has fewer others beside it, has a sender that must keep
-        # up a high rate.
+        # The longest measurement comes first. The last one, which has fewer next to it, has a sender that must keep up
+        # a high rate.
         self._lost_packets = {
             self.changing: LOST_PACKETS_QUICK,
             BURSTY: 1000,
@@ -87,11 +90,11 @@ class Measurements:
         return measure_network(network, self._site, self._lost_packets[network])
 
     def _probed(self) -> Network:
-        with network_namespace():  # which this thread alone is in
+        with network_namespace():  # only this thread enters it
             return probed(LTE, Path(tempfile.mkdtemp(dir=self._folder)), "--quick")
 
     def of(self, network: Network) -> NetworkMeasurement:
-        """`network` as it is measured, all of whose checks pass."""
+        """A measurement of `network` for which all checks pass."""
         at_once = self._networks.get(network)
         measurement = at_once.pop().result() if at_once else self._measured(network)
         checks = judge_network(network, measurement)
@@ -99,13 +102,13 @@ class Measurements:
         return measurement
 
     def of_flows(self) -> list[FlowMeasurement]:
-        """The background flows of the busy network as they are measured, all of whose checks pass."""
+        """Measurements of the background flows of the busy network for which all checks pass."""
         flows = self._flows.pop().result() if self._flows else measure_cross_traffic(BUSY, self._site)
         assert failures(judge_cross_traffic(BUSY, flows)) == set(), flows
         return flows
 
     def profile(self) -> Network:
-        """The network of LTE as a quick probe of its path finds it."""
+        """The network that a quick probe of LTE's path finds."""
         return self._profiles.pop().result() if self._profiles else self._probed()
 
 
@@ -143,7 +146,7 @@ def test_a_network_that_repairs_its_losses_and_drops_chosen_packets_is_seen_to(m
         ({"drop_down_packets": None}, {"downlink loss"}),
     ):
         assert failures(judge_network(replace(REPAIRED, **change), measurement)) == wrong, change
-    # The same losses, unrepaired.
+    # The same losses without repair.
     unrepaired = failures(judge_network(replace(REPAIRED, retransmit_ms=None), measurement))
     assert {"uplink loss", "downlink loss"} <= unrepaired
 
@@ -153,7 +156,7 @@ BEHIND = {"uplink loss behind a lost packet", "downlink loss behind a lost packe
 
 def test_losses_that_come_otherwise_fail(measurements: Measurements) -> None:
     measurement = measurements.of(BURSTY)
-    # Losses in shorter bursts scatter less, so those of longer ones may also be too many or too few for them.
+    # Shorter bursts would scatter less, so for them the number of lost packets may also be too high or too low.
     shorter = failures(judge_network(replace(BURSTY, burst_packets=2.5), measurement))
     assert shorter - {"uplink loss", "downlink loss"} == BEHIND
     for change, wrong in (
@@ -197,7 +200,7 @@ def test_flows_fill_the_link_and_are_told_from_others(measurements: Measurements
     flows = measurements.of_flows()
     assert [flow.congestion_control for flow in flows] == ["cubic", "reno"]
     assert all(flow.mbps > 1 for flow in flows)
-    # They are not those of another network.
+    # The flows do not pass as another network's.
     for change, wrong in (
         ({"cross_traffic": ("reno", "reno")}, {"cross traffic 1 (reno down), congestion control"}),
         ({"down_mbps": 16}, {"cross traffic, all down"}),

@@ -1,4 +1,4 @@
-"""The order of service: told from the bytes that left, and each check fails for another order than the protocol's."""
+"""The order of service, determined from the sent bytes; each check fails for another order than the protocol's."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ PROTOCOLS = protocols.load()
 URGENCIES = {"prefetch": 4, "image": 3, "script": 3, "fetch": 1, "urgent": 1, "style": 0}
 INCREMENTAL = ("prefetch", "image", "fetch")
 TURN_BYTES, BYTES_PER_S = 16_000, 1_000_000
-# When the second wave, and the urgent response, are asked for.
+# When the second wave, and the urgent response, are requested.
 SECOND_S, URGENT_S = 0.05, 1.5
 
 
@@ -34,7 +34,7 @@ def kind(path: str) -> str:
 
 
 def asked() -> list[Response]:
-    """The page's responses in the order in which they were asked for."""
+    """The page's responses in the order in which they are requested."""
     responses = [
         Response(path, URGENCIES[kind(path)], kind(path) in INCREMENTAL, at_s, ORDERED_BYTES)
         for path in ORDERED
@@ -45,7 +45,7 @@ def asked() -> list[Response]:
 
 
 def served_by(scheduler: str, responses: Iterable[Response]) -> Iterator[Served]:
-    """The data of `responses` that a scheduler sends, turn by turn."""
+    """The data of `responses` in the order in which a scheduler sends them, turn by turn."""
     order = ORDERS[scheduler]
     rest = {response: response.bytes for response in responses}
     turns: list[Response] = []

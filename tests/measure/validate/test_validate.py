@@ -1,4 +1,4 @@
-"""Validation: it passes what is as configured, and each check fails when its setting is broken on purpose."""
+"""Validation passes correct settings, and each check fails when its setting is deliberately broken."""
 
 import itertools
 import math
@@ -27,12 +27,12 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
 
 
 def failed(checks: Iterable[Check]) -> dict[str, Check]:
-    """Those of `checks` that fail, by name."""
+    """The `checks` that fail, by name."""
     return {check.name.partition(" of ")[0]: check for check in checks if not check.passed}
 
 
 def judged(network: Network, **seen: object) -> list[Check]:
-    """The checks of `network` when both directions are as `seen`, and all else is as it should be."""
+    """The checks of `network` when both directions are as `seen`, and everything else is correct."""
     way = Direction(**{"sent": 4000, "lost": 0, **seen})  # type: ignore[arg-type]
     rtt_ms = network.min_rtt_ms
     return judge_network(network, NetworkMeasurement(rtt_ms, rtt_ms, rtt_ms, 100, 0, up=way, down=way))
@@ -87,12 +87,12 @@ def observations(sites: Mapping[str, Site]) -> Observations:
     return Observations(sites)
 
 
-# Each protocol is loaded once, by the lane that its cases are in.
+# Each protocol is loaded once, by the lane of its cases.
 LANES = {name: pytest.mark.loads(group="validation", lane=lane) for lane, name in enumerate(("tcp+", "quic"))}
 OTHER_QUIC: dict[str, object] = {"congestion_control": "bbr", "known_servers": False}
 
 
-# Others are in tests/proof/test_validate_protocols.py.
+# Other cases are in tests/proof/test_validate_protocols.py.
 @pytest.mark.needs_namespaces
 @pytest.mark.parametrize(
     ("name", "applied", "claimed", "wrong"),

@@ -1,5 +1,8 @@
-"""Validation of what networks have beside the paper's: each kind passes as it is set, and fails as another is. (Those
-that take long are in tests/proof/test_validate_queues.py.)"""
+"""Validation of properties that the paper's networks lack: each kind passes with its own settings, and fails with
+others.
+
+Slow cases are in tests/proof/test_validate_queues.py.
+"""
 
 from dataclasses import replace
 from random import Random
@@ -18,7 +21,7 @@ from tuning.impairments.on_off import OnOff
 from tuning.networks import Network
 from tuning.queues import Queue
 
-# A network whose directions get another queue each; it has no loss.
+# A network whose directions get a different queue each; it has no loss.
 LINK = Network("q", min_rtt_ms=20, up_mbps=8, down_mbps=8)
 CODEL, PIE, FQ = Queue("codel"), Queue("pie"), Queue("fq_codel")
 MARKING, HEAD = Queue("codel", ecn=True), Queue("drophead", limit_ms=100)
@@ -26,7 +29,7 @@ INFINITE, PACKETS = Queue("infinite"), Queue("droptail", limit_packets=40)
 
 
 def judged(network: Network, **seen: Any) -> list[Check]:
-    """The checks of `network` when both directions are as `seen`, and all else is as it should be."""
+    """The checks of `network` when both directions are as `seen`, and everything else is correct."""
     way = Direction(**{"sent": 4000, "lost": 0, **seen})
     rtt_ms = network.min_rtt_ms
     return judge_network(network, NetworkMeasurement(rtt_ms, rtt_ms, rtt_ms, 100, 0, up=way, down=way))
@@ -64,14 +67,14 @@ def test_what_cannot_be_seen_is_told() -> None:
 
 
 def test_packets_that_are_lost_behind_each_other_are_told_from_times_off() -> None:
-    random, flow = Random(1), Flow(20_000, 41, 41 * 8 / 1e3)  # one each ms
+    random, flow = Random(1), Flow(20_000, 41, 41 * 8 / 1e3)  # one packet each ms
     off = {number for begin in range(2_300, 20_000, 2_500) for number in range(begin, begin + 200)}
     lost = {number for number in range(flow.packets) if number in off or random.random() < 0.05}
     arrived = {number: (number * 10**6, number * 10**6) for number in range(flow.packets) if number not in lost}
     runs = list(lost_runs(flow.packets, arrived))
     assert {number for run in runs for number in run} == lost
     seen = outages(arrived, [run for run in runs if len(run) >= 7], flow, 7, OnOff(2.3, 0.2))
-    # The last did not end before the flow did.
+    # The last outage did not end before the flow did.
     assert seen.count == 6
     assert seen.off_s == pytest.approx(0.2, abs=0.002)
     assert seen.on_s == pytest.approx(2.3, abs=0.002)
@@ -106,7 +109,7 @@ def test_repairs_that_end_after_some_tries_are_told_without_bias(waits: bool) ->
 @pytest.mark.parametrize(
     ("queue", "dropped", "wait_ms"),
     [
-        # 1.1 times what the link carries, less what the queue holds at the end, which is sent after all.
+        # 1.1 times what the link carries, minus the content of the queue at the end, which is still sent.
         (PACKETS, 1 - 1 / 1.1 - 40 / 4000, 40 * 1.428),
         (HEAD, 1 - 1 / 1.1 - 70 / 4000, 70 * 1.428 / 1.1),
         (INFINITE, 0, 0.75 * 4000 * 1.428 * 0.1 / 1.1),
@@ -121,7 +124,7 @@ def test_models_of_simple_queues_are_as_one_reckons(queue: Queue, dropped: float
 
 
 def test_codels_model_drops_as_its_control_law_says() -> None:
-    """The n-th drop comes about 2 √n intervals after the first (RFC 8289, 5.3), as long as the queue stays long."""
+    """The n-th drop is about 2 √n intervals after the first (RFC 8289, 5.3), while the queue stays long."""
     far_too_much = expected(CODEL, 8, 20, packets := 4000, 1428, 80)
     seconds = packets * (1 - far_too_much.dropped) * 1428 * 8 / 8e6
     assert far_too_much.dropped * packets == pytest.approx(((seconds - 0.1) / 0.2) ** 2, rel=0.1)
@@ -133,5 +136,5 @@ def test_pies_model_holds_its_reference_and_lets_a_burst_pass() -> None:
     for reference_ms in (15, 30, 60):
         seen = expected(replace(PIE, qdelay_ref_ms=reference_ms), 8, 20, 12_000, 1428, 8.8)
         assert seen.wait_ms == pytest.approx(reference_ms, rel=0.3)
-    # 150 ms of a burst are 77 packets.
+    # A burst of 150 ms has 77 packets.
     assert expected(PIE, 8, 20, 70, 1428, 8.8).dropped == 0

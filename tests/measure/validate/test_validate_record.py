@@ -28,8 +28,8 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Validation:
-    """A machine of this `commit` and `program` that measures nothing: it notes what was asked for, and fails what is in
-    `wrong`."""
+    """A machine with this `commit` and `program` that measures nothing: it records the requests, and fails the subjects
+    in `wrong`."""
 
     def __init__(self) -> None:
         self.subjects: list[str] = []

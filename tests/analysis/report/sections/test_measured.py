@@ -1,4 +1,4 @@
-"""The tables of what a campaign measured."""
+"""The tables of a campaign's measurements."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The answer of the first screen in words."""
+"""The answer in words on the first screen."""
 
 from dataclasses import replace
 from pathlib import Path
