@@ -90,11 +90,7 @@ class Completing:
 
 @dataclass(frozen=True)
 class SiteLoad:
-<<<<<<< HEAD
-    """One load: the URLs that the page asked for, and the film's last picture if there is a film."""
-=======
-    """One load: the URLs that the page requested, and the film's last frame if there is a film."""
->>>>>>> wordsB
+    """One load: the URLs that the page requested, and the film's last picture if there is a film."""
 
     urls: tuple[RequestedUrl, ...]
     last_picture: Pixels | None
@@ -216,13 +212,8 @@ def _require_one_site(name: str, exchanges: Sequence[Exchange], most: int) -> No
 
 
 def _difference(loads: Sequence[SiteLoad]) -> float | None:
-<<<<<<< HEAD
-    """The largest visible difference of a last frame from the first load's; None without films."""
+    """The largest visible difference between a load's last picture and the first load's; None without films."""
     frames = [load.last_picture for load in loads if load.last_picture is not None]
-=======
-    """The largest visible difference between a load's last frame and the first load's; None without films."""
-    frames = [load.last_frame for load in loads if load.last_frame is not None]
->>>>>>> wordsB
     return max((unlike(frames[0], frame) for frame in frames[1:]), default=0.0) if frames else None
 
 

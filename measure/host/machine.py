@@ -18,13 +18,8 @@ from replay.shells.registry import shells_named
 from servers.registry import all_servers
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 
-<<<<<<< HEAD
-# How each program prints its version; those of servers, browsers and shells say it themselves.
-COMMON = {"node": "--version", "ffmpeg": "-version", "film-recorder": "--version", "dnsmasq": "--version"}
-=======
 # The option by which each program prints its version; servers, browsers and shells define their own.
-COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version"}
->>>>>>> wordsB
+COMMON = {"node": "--version", "ffmpeg": "-version", "film-recorder": "--version", "dnsmasq": "--version"}
 CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
 # `git archive` (.gitattributes) and the Containerfile write the commit to this file. VERSION matches a commit, but not
 # the placeholder that `git archive` replaces.

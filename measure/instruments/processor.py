@@ -27,17 +27,10 @@ from servers.contract import Server
 from servers.registry import servers_of
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
-<<<<<<< HEAD
 # The roles of a load's processes: the browser's parts, and all others. The film's are its recorder and the screen.
 ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
 FILM_PROGRAMS = ("film-recorder", "Xvfb")
-# The roles whose processor time `runs.csv` has, and those for which a page may wait.
-=======
-# The roles of a load's processes: the browser's parts, and all others. The film's processes are FFmpeg and the screen.
-ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
-FILM_PROGRAMS = ("ffmpeg", "Xvfb")
 # The roles that have a column of processor time in `runs.csv`, and those for which a page may wait.
->>>>>>> wordsB
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
 MEANINGS = {

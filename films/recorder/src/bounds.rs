@@ -4,10 +4,10 @@
 const PICTURES: Bucket = Bucket::new(60, 30);
 
 /// How many µs the recorder and the display server may run for it at once, and then in a second.
-const PROCESSOR_US: Bucket = Bucket::new(250_000, 250_000);
+const PROCESSOR_US: Bucket = Bucket::new(100_000, 200_000);
 
 /// How many bytes the log may grow at once, and then in a second.
-const BYTES: Bucket = Bucket::new(20_000_000, 20_000_000);
+const BYTES: Bucket = Bucket::new(16_000_000, 16_000_000);
 
 /// After so long without a drawing, the next one is fetched at once, whatever the pictures before it took.
 pub const QUIET_US: u64 = 500_000;
@@ -120,16 +120,16 @@ mod tests {
     #[test]
     fn pictures_that_take_a_tenth_of_a_second_are_fewer() {
         let cost = Cost { processor_us: 100_000, ..PICTURE };
-        // Three before there is a debt, and then one in 0.4 s.
-        assert_eq!(pictures(cost, 0), 3);
-        assert_eq!(pictures(cost, 40), 103);
+        // Two before there is a debt, and then one in 0.5 s.
+        assert_eq!(pictures(cost, 0), 2);
+        assert_eq!(pictures(cost, 40), 82);
     }
 
     #[test]
     fn bytes_are_bounded() {
         let cost = Cost { bytes: 4_000_000, ..PICTURE };
-        assert_eq!(pictures(cost, 0), 6);
-        assert_eq!(pictures(cost, 100), 506);
+        assert_eq!(pictures(cost, 0), 5);
+        assert_eq!(pictures(cost, 100), 405);
     }
 
     #[test]
