@@ -266,12 +266,14 @@ fn a_film_is_streamed_and_whoever_reads_it_may_stop() {
     }
     let path = recording.log.clone();
     let film = recording.stop();
-    let Output { status, stdout, stderr } = recorder().arg("stream").arg(&path).output().unwrap();
-    assert!(status.success() && stderr.is_empty());
-    // The last picture comes twice.
-    let pixels = 4 * usize::from(FILM.0) * usize::from(FILM.1) * (film.pictures.len() + 1);
-    assert!((pixels..pixels + 1000).contains(&stdout.len()));
-    assert!(stdout.ends_with(film.pictures.last().unwrap().as_flattened()));
+    // To the end, the last picture comes twice.
+    for (options, more) in [(&["stream"][..], 0), (&["stream", "--to-end"], 1)] {
+        let Output { status, stdout, stderr } = recorder().args(options).arg(&path).output().unwrap();
+        assert!(status.success() && stderr.is_empty());
+        let pixels = 4 * usize::from(FILM.0) * usize::from(FILM.1) * (film.pictures.len() + more);
+        assert!((pixels..pixels + 1000).contains(&stdout.len()));
+        assert!(stdout.ends_with(film.pictures.last().unwrap().as_flattened()));
+    }
 
     let mut command = recorder();
     command.arg("stream").arg(&path).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -113,9 +113,12 @@ impl Painter {
         self.connection.poly_fill_rectangle(self.window, self.context, &[rectangle]).unwrap();
     }
 
-    /// Wait until the server has drawn everything, and so has written the events of it.
+    /// Wait until the server has drawn everything, and has written the events of it.
     pub fn finish(&self) {
-        self.connection.get_input_focus().unwrap().reply().unwrap();
+        // It writes to one client after the other, so with the first answer the recorder's events may not be there yet.
+        for _ in 0..2 {
+            self.connection.get_input_focus().unwrap().reply().unwrap();
+        }
     }
 
     /// Draw a rectangle.
