@@ -15,6 +15,7 @@ from analysis.text import listing, ms, signed_ms
 from base.bounded import parse_json
 from base.errors import EyelevelError
 from dataset.har import navigated_s, started_s
+from dataset.navigation import Navigation, read_navigation
 from dataset.reading import read_text
 from dataset.run_files import HAR, is_of_runs
 
@@ -175,7 +176,7 @@ def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
         raise EyelevelError(f"{path} is no plain file among the campaign's runs: copy it to where it seems to be")
     try:
         text = read_text(path)
-        requests = requests_of(parse_json(text.encode()))
+        requests = requests_of(parse_json(text.encode()), read_navigation(folder))
     except FileNotFoundError as error:
         raise EyelevelError(f"{path}: {error.strerror}; a waterfall needs the run's HAR") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError) as error:
@@ -185,11 +186,15 @@ def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
     return Load(campaign, *place, folder, metrics, requests, text, choice)
 
 
-def requests_of(har: Mapping[str, Any]) -> tuple[LoadedRequest, ...]:
-    """The requests of the page of a `har` in the order in which they were wanted. A broken HAR raises various
-    errors."""
-    began_s, page = navigated_s(har), har["log"]["pages"][-1]["id"]
-    entries = [entry for entry in har["log"]["entries"] if entry.get("pageref", page) == page]
+def requests_of(har: Mapping[str, Any], navigation: Navigation | None = None) -> tuple[LoadedRequest, ...]:
+    """The requests of the page of a `har` in the order in which they were wanted; of all pages since the first
+    `navigation` if one page led to another. A broken HAR raises various errors."""
+    began_s, page, entries = navigated_s(har), har["log"]["pages"][-1]["id"], har["log"]["entries"]
+    if navigation and navigation.followed_ms:
+        began_s = navigation.began_ms / 1000
+        entries = [entry for entry in entries if started_s(entry) >= began_s]
+    else:
+        entries = [entry for entry in entries if entry.get("pageref", page) == page]
     requests = [_request(entry, 1000 * (started_s(entry) - began_s)) for entry in entries[:MOST_REQUESTS]]
     return tuple(sorted(requests, key=lambda request: request.start_ms))
 

@@ -13,6 +13,7 @@ from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
 from base.files import read_json
 from dataset.har import navigated_s
+from dataset.navigation import read_navigation
 from dataset.run_files import HAR
 from dataset.table import CampaignDocument, Row, read_document, valid_rows
 from studies.packets.connections import by_connection, first_request_connection, handshake, tally, times
@@ -82,7 +83,8 @@ def read_run(campaign: Path, document: CampaignDocument, row: Row) -> CapturedRu
     }
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
     rows = list(_capture_rows(setting, captures))
-    begin_s = navigated_s(read_json(folder / HAR))
+    navigation = read_navigation(folder)
+    begin_s = navigation.began_ms / 1000 if navigation else navigated_s(read_json(folder / HAR))
     # With early data, the capture also has the browser's first visit.
     start_s = begin_s - AHEAD_S if document.settings.protocols[row.protocol]["early_data"] else 0.0
     client = _since(captures["client"], start_s)

@@ -21,6 +21,8 @@ from analysis.waterfalls import (
     rows_of_loads,
 )
 from base.errors import EyelevelError
+from dataset.har import navigated_s
+from dataset.navigation import Navigation
 from dataset.run_files import HAR
 
 
@@ -68,6 +70,16 @@ def test_phases_follow_each_other_from_when_a_request_was_wanted_to_its_last_byt
     # QUIC's handshake includes TLS's; the HAR counts it as both.
     (quic,) = requests_of(har(entry("https://a/", "h3", 1.1, connect=50, ssl=50, wait=60)))
     assert {phase: round(end - begin) for phase, (begin, end) in quic.spans.items()} == {"quic": 50, "wait": 60}
+
+
+def test_the_requests_of_a_page_that_led_to_another_are_there_from_the_first_navigation_on() -> None:
+    before, first, last = (entry(f"https://a/{second}", "h2", second, wait=10) for second in (0.5, 1.05, 1.2))
+    document = har({**before, "pageref": "page_0"}, {**first, "pageref": "page_0"}, last)
+    began_ms = 1000 * navigated_s(document) + 20
+    followed = requests_of(document, Navigation(began_ms, followed_ms=170))
+    assert [round(request.start_ms) for request in followed] == [30, 180]
+    # A page that led to no other has its own requests alone, from its own start on.
+    assert [round(request.start_ms) for request in requests_of(document, Navigation(began_ms, 0))] == [200]
 
 
 def test_only_what_differs_by_more_than_the_threshold_is_marked() -> None:
