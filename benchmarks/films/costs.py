@@ -9,6 +9,8 @@ from benchmarks.films.text import table
 # The goal of each page's film, in ms of processor time.
 CASES = {("demo-news", "dsl"): 60, ("demo-news", "mss"): 70, ("spinner", "dsl"): 100}
 SPINNER_QUIET_MS = 4000
+# From the load's turn to its first request, with a film and without (goal: 200 ms).
+WAITS = ("turn to request", "without a film")
 
 
 def costs_table(folder: Path, loads: int, *, slow: bool) -> str:
@@ -26,8 +28,9 @@ def costs_table(folder: Path, loads: int, *, slow: bool) -> str:
         display_ms = median(one.display_ms for one in done[NONE])
         cost = {way: median(one.film_ms for one in each) - display_ms for way, each in done.items()}
         pictures = median(one.counts["pictures"] for one in done[RECORDER])
+        waits = [f"{median(one.to_request_ms for one in done[way]):.0f}" for way in (RECORDER, NONE)]
         ratio = f"{cost[FFMPEG] / cost[RECORDER]:.0f}"
         rows.append(
             [site, network, f"{cost[RECORDER]:.0f}", f"{cost[FFMPEG]:.0f}", ratio, f"{goal_ms}", f"{pictures:.0f}"]
         )
-    return table(["page", "network", "recorder", "FFmpeg", "ratio", "goal", "pictures"], rows)
+    return table(["page", "network", "recorder", "FFmpeg", "ratio", "goal", "pictures", *WAITS], rows)

@@ -10,7 +10,7 @@ from typing import Any
 from base.errors import EyelevelError
 from benchmarks.films.pages import made_site
 from browsers.browsertime.configuration import QUIET_MS
-from dataset.run_files import LOG
+from dataset.run_files import LOG, TIMES
 from measure.run.evidence import Evidence, analyse_film, read_evidence
 from measure.run.visit import VisitSpec
 from replay import ReplaySpec, run
@@ -37,6 +37,13 @@ class FilmedLoad:
     def film_ms(self) -> float:
         """The processor time of the program that films and of the X server, which also draws."""
         return self.ffmpeg_ms + self.counts.get("recorder_ms", 0.0) + self.display_ms
+
+    @property
+    def to_request_ms(self) -> float:
+        """How long after the load's turn the page was requested."""
+        begin_s = json.loads((self.folder / TIMES).read_text())["begin"]
+        requests_s = [request.began_s for request in self.evidence.requests if request.main_frame and request.began_s]
+        return 1000 * (min(requests_s) - begin_s)
 
 
 def load(
