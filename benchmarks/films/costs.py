@@ -30,7 +30,6 @@ def costs_table(folder: Path, loads: int, *, slow: bool) -> str:
         pictures = median(one.counts["pictures"] for one in done[RECORDER])
         waits = [f"{median(one.to_request_ms for one in done[way]):.0f}" for way in (RECORDER, NONE)]
         ratio = f"{cost[FFMPEG] / cost[RECORDER]:.0f}"
-        rows.append(
-            [site, network, f"{cost[RECORDER]:.0f}", f"{cost[FFMPEG]:.0f}", ratio, f"{goal_ms}", f"{pictures:.0f}"]
-        )
+        costs = [f"{cost[way]:.0f}" for way in (RECORDER, FFMPEG)]
+        rows.append([site, network, *costs, ratio, f"{goal_ms}", f"{pictures:.0f}", *waits])
     return table(["page", "network", "recorder", "FFmpeg", "ratio", "goal", "pictures", *WAITS], rows)
