@@ -7,12 +7,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.films import BEGAN_US, HEIGHT, ORANGE, WHITE, WIDTH, Scene, film, frame, navigate, page, write_log
+from support.films import (
+    BEGAN_US,
+    HEIGHT,
+    ORANGE,
+    WHITE,
+    WIDTH,
+    Scene,
+    film,
+    frame,
+    literals,
+    navigate,
+    page,
+    write_log,
+)
 
 from dataset.run_files import FILM_LOG, VISUAL
 from films.decoding import last_picture
 from films.frames import is_blank, is_orange, unlike
-from films.log import HEAD, RECORD, read_log
+from films.log import HEAD, MOST_CHANGES, RECORD, read_log
 from films.visual_metrics import visually_complete
 from measure.run.evidence import analyse_film
 
@@ -102,6 +115,17 @@ def test_a_broken_film_is_one_line_with_its_name(tmp_path: Path, broken: Callabl
     analyse_film(tmp_path)
     (fault,) = json.loads((tmp_path / VISUAL).read_text())["faults"]
     assert str(path) in fault and "\n" not in fault
+
+
+def test_a_log_of_more_changes_than_a_load_has_is_refused_before_pictures_are_made_of_them(tmp_path: Path) -> None:
+    path = film(tmp_path, WHOLE)
+    log = path.read_bytes()
+    begin = HEAD.size + RECORD.size + RECORD.unpack_from(log, HEAD.size)[-1]
+    pixel = literals(b"\0\0\0\0")
+    tiny = RECORD.pack(BEGAN_US + 1000, BEGAN_US + 1000, 1, 0, 0, 1, 1, len(pixel)) + pixel
+    path.write_bytes(log[:begin] + tiny * MOST_CHANGES + log[begin:])
+    with pytest.raises(EyelevelError, match=f"more than {MOST_CHANGES} changes"):
+        read_log(path)
 
 
 def test_a_film_too_narrow_for_a_browser_has_no_metrics(tmp_path: Path) -> None:
