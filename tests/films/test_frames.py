@@ -22,6 +22,7 @@ from support.films import (
     write_log,
 )
 
+from base.errors import EyelevelError
 from dataset.run_files import FILM_LOG, VISUAL
 from films.decoding import last_picture
 from films.frames import is_blank, is_orange, unlike
