@@ -51,8 +51,8 @@ from measure.instruments.contract import instrument_columns
 # The files that a campaign may have before its `campaign.json` exists.
 FIRST_FILES = (HYPOTHESES, "validation.json")
 
-# The names of temporary files that an interrupted write leaves (`base.files`, `films.compression`).
-TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|film-small\.mp4)")
+# The names of temporary files that an interrupted write leaves (`base.files`, `films.playable`).
+TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|film(?:-small)?\.mp4)")
 
 # The name of an attempt's folder (`FolderStore.run_folder`).
 ATTEMPT_NAME = re.compile(r"\d+-\d+(-\w+)?")

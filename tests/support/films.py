@@ -1,13 +1,15 @@
 """Films as the recorder logs them, of pictures that a test makes."""
 
 import json
+import shutil
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from dataset.run_files import FILM, FILM_LOG, NAVIGATION, SMALL_FILM
+from dataset.run_files import FILM, FILM_LOG, NAVIGATION, SMALL_FILM, VISUAL
 from films.decoding import Pixels
 from films.log import HEAD, MAGIC, RECORD
 from films.playable import make_playable
@@ -93,6 +95,16 @@ def literals(content: bytes) -> bytes:
         if more[-1] < 255:
             break
     return struct.pack("B", min(len(content), 15) << 4) + bytes(more) + content
+
+
+def keep_film_in(folders: Iterable[Path], scenes: Sequence[Scene]) -> None:
+    """Put the film that a campaign keeps, and what is known of it, into each of the `folders` of runs."""
+    with TemporaryDirectory() as temporary:
+        kept_film(Path(temporary), scenes)
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in (FILM, VISUAL):
+                shutil.copyfile(Path(temporary) / name, folder / name)
 
 
 def kept_film(folder: Path, scenes: Sequence[Scene], *, small: bool = False) -> Path:

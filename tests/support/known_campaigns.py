@@ -71,7 +71,8 @@ COLUMNS = (
     *("site", "network", "protocol", "run", "attempt", "valid", "reason", *MULTIPLES),
     *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
     *("block", "machine", "canary_cpu_ms", "canary_page_ms", "quiet_ms", "lane", "browser", "next_prepared_ms"),
-    *("h3_request_share", "h3_byte_share", "cross_traffic_mbps", "device_share", "device_index", "device_index_after"),
+    *("h3_request_share", "h3_byte_share", "cross_traffic_mbps", "film_thinned_out", "film_drawn_over"),
+    *("device_share", "device_index", "device_index_after"),
     *(f"{part}_cpu_ms" for part in WORK),
     "processor_wait_ms",
 )
@@ -401,6 +402,8 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
         cross_traffic_mbps="",
         h3_request_share="",
         h3_byte_share="",
+        film_thinned_out="",
+        film_drawn_over="",
         device_share="",
         device_index="",
         device_index_after="",

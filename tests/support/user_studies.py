@@ -1,15 +1,12 @@
 """Campaigns with small films, and user studies of them."""
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from analysis.simulate import Truth, write
-from analysis.text import file_name
-from dataset.run_files import FILM, VISUAL
-from support.films import HEIGHT, ORANGE, WHITE, frame, kept_film, page
+from support.films import HEIGHT, ORANGE, WHITE, frame, keep_film_in, page
 
 # When the page is painted, by protocol (ms).
 PAINTED_MS = {"tcp+": 700, "quic": 300}
@@ -21,16 +18,10 @@ def filmed_campaign(folder: Path, painted_ms: Mapping[str, int] = PAINTED_MS, si
     write(folder, Truth(sites=sites, networks=("dsl",), protocols=tuple(painted_ms), runs=2))
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     for protocol, painted in painted_ms.items():
-        source = folder / file_name(protocol)
-        source.mkdir()
-        kept_film(source, [(frame(ORANGE), 200), (frame(WHITE), painted), (page(1.0), 1)])
         of_protocol = runs["protocol"] == protocol
         runs.loc[of_protocol, ["fvc", "lvc", "vc85", "si", "plt"]] = painted
-        for run_folder in runs.loc[of_protocol, "folder"]:
-            (folder / run_folder).mkdir(parents=True)
-            for name in (FILM, VISUAL):
-                (folder / run_folder / name).hardlink_to(source / name)
-        shutil.rmtree(source)
+        scenes = [(frame(ORANGE), 200), (frame(WHITE), painted), (page(1.0), 1)]
+        keep_film_in([folder / run_folder for run_folder in runs.loc[of_protocol, "folder"]], scenes)
     runs["valid"] = runs["valid"].astype(str).str.lower()
     runs.to_csv(folder / "runs.csv", index=False)
     return folder

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from support.axe import accessible
 from support.browser import Browser
 from support.figure_layout import draw_nothing, only_lay_out
-from support.films import ORANGE, WHITE, film, frame, page
+from support.films import ORANGE, WHITE, frame, keep_film_in, page
 from support.pdf import page_texts
 from support.validations import KNOWN, write_validation
 
@@ -68,16 +68,11 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs.loc[lost, "reason"] = "film: </script><script>alert(1)</script>"
     runs["valid"] = runs["valid"].astype(str).str.lower()
     runs.to_csv(folder / "runs.csv", index=False)
-    scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
-    for protocol in ("tcp+", "quic"):
-        for run in (1, 2, 3, 4, 5, 6):
-            path = folder / f"runs/site-01/dsl/{protocol}/{run}-1"
-            path.mkdir(parents=True)
-            (path / "netlog.json.gz").touch()
-            if run == 1:
-                film(path / "film.mp4", scenes)
-            else:
-                (path / "film.mp4").hardlink_to(folder / f"runs/site-01/dsl/{protocol}/1-1/film.mp4")
+    scenes = [(frame(ORANGE), 400), (frame(WHITE), 300), (page(0.5), 300), (page(1.0), 1)]
+    filmed = [folder / f"runs/site-01/dsl/{protocol}/{run}-1" for protocol in ("tcp+", "quic") for run in range(1, 7)]
+    keep_film_in(filmed, scenes)
+    for path in filmed:
+        (path / "netlog.json.gz").touch()
     write_validation(folder, TRUTH.protocols)
     report(folder)
     return folder
