@@ -72,5 +72,5 @@ def load(
 
 def asked(load: FilmedLoad) -> Any:
     """The page's answer to the script that it was asked."""
-    views = [scripts.get("custom", {}) for scripts in load.evidence.page.get("browserScripts", ())]
-    return next(view["asked"] for view in views if "asked" in view)
+    answers = [answer for scripts in load.evidence.page["browserScripts"] for answer in scripts["custom"].values()]
+    return next(answer["asked"] for answer in answers if isinstance(answer, dict) and "asked" in answer)
