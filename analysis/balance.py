@@ -135,12 +135,12 @@ class PlaceTest:
 
 
 def place_test(campaign: CampaignTable) -> PlaceTest:
-    """The test of `places` over all networks.
+    """The test over all networks whether blocks have their protocols in random order.
 
-    Each block gives each place to one protocol, so the counts of the table are not independent, and Pearson's
-    chi-squared is too large (twice too large for two protocols). This is the test of Anderson (1959, Use of contingency
-    tables in the analysis of consumer preference studies), with the covariance of random orders, extended to blocks
-    with different sets of protocols.
+    Exactly one protocol of a block is measured first, one second, and so on. So the counts of protocols by place are
+    not independent, and Pearson's chi-squared is too large (twice too large for two protocols). This is the test of
+    Anderson (1959, Use of contingency tables in the analysis of consumer preference studies): it uses the covariance
+    that the counts have if orders are random. Here it is extended to blocks with different sets of protocols.
     """
     table = _places(campaign)
     names = sorted(set(table["protocol"]))

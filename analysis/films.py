@@ -57,7 +57,7 @@ class Strip:
 
 
 def disagreement(gain_table: pd.DataFrame, network: str, pair: Pair) -> list[str]:
-    """The sites behind `network`, first the one whose gains in SI and PLT differ most; `gain_table` is from `gains`."""
+    """The sites on `network`, first the one whose gains in SI and PLT differ most; `gain_table` is from `gains`."""
     gains = rows_of(gain_table, network=network, **pair._asdict())
     gains = gains[gains["metric"].isin(["si", "plt"])]
     table = gains.pivot(index="site", columns="metric", values="gain").dropna()
@@ -82,9 +82,8 @@ def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol:
 
 
 def strips(shots: Sequence[Shot], count: int = STRIP_FRAMES, end_ms: float | None = None) -> list[Strip]:
-    """Strips of the `shots` at the same times, which are spread evenly until `end_ms`; until all are done unless given.
-
-    Raises EyelevelError.
+    """Strips of the `shots`, all with frames at the same times. These are spread evenly until `end_ms`; unless that is
+    given, until the pages of all shots are done. Raises EyelevelError.
     """
     end_ms = max(shot.end_ms for shot in shots) if end_ms is None else end_ms
     times = [end_ms * (place + 1) / count for place in range(count)]
@@ -95,9 +94,8 @@ def strips(shots: Sequence[Shot], count: int = STRIP_FRAMES, end_ms: float | Non
 
 
 def frames(film: Path, times_ms: Sequence[float]) -> list[NDArray[np.uint8]]:
-    """The frames of `film` at each of `times_ms` (rising) after the navigation; beyond its end, the last.
-
-    Raises EyelevelError.
+    """The frames of `film` at `times_ms` after the navigation, which must rise. Times after the film's end get its last
+    frame. Raises EyelevelError.
     """
     rate = min(30.0, MOST_FRAMES / max(times_ms[-1] / 1000, 1))
     numbers = [int(time_ms / 1000 * rate) for time_ms in times_ms]
@@ -111,13 +109,13 @@ def frames(film: Path, times_ms: Sequence[float]) -> list[NDArray[np.uint8]]:
 
 
 def from_navigation(film: Path, rate: float) -> str:
-    """FFmpeg's filters by which `film`, whose frames have times of their own, has `rate` frames a second from the
-    navigation on, none of them before its time. Raises EyelevelError."""
+    """FFmpeg's filters that give `film`, which has no constant rate, `rate` frames a second from the navigation on. No
+    frame comes before its time. Raises EyelevelError."""
     return f"fps={rate:g}:start_time={zero_s(film):.6f}:round=up,setpts=PTS-STARTPTS"
 
 
 def zero_s(film: Path) -> float:
-    """When the navigation begins in `film`, in seconds, as the measurement wrote it down beside. Raises
+    """When the navigation begins in `film`, in seconds: the measurement has stored this next to the film. Raises
     EyelevelError."""
     try:
         return float(_visual_document(film)["zero_s"])
@@ -128,7 +126,7 @@ def zero_s(film: Path) -> float:
 
 
 def playable(shot: Shot, into: Path) -> None:
-    """Write a small WebM copy of the shot's film, from the navigation on, as `into`. Raises EyelevelError."""
+    """Write a small WebM copy of the shot's film, from the navigation on, to the file `into`. Raises EyelevelError."""
     picture_filter = f"scale={PLAY_WIDTH}:-2,{from_navigation(shot.film, PLAY_RATE)}"
     length_s = shot.end_ms / 1000 + 1
     codec = ["-c:v", "libvpx-vp9", "-b:v", "0", "-crf", "42", "-deadline", "realtime", "-cpu-used", "8", "-an"]
@@ -145,7 +143,7 @@ def progress(film: Path) -> list[tuple[float, int]]:
 
 
 def _visual_document(film: Path) -> dict[str, Any]:
-    """The measurement's document on `film`; empty when there is none."""
+    """The document that the measurement stored about `film`; empty if there is none."""
     try:
         return dict(read_json_value(film.parent / VISUAL))
     except (OSError, ValueError, TypeError):

@@ -120,7 +120,7 @@ def signed_in_unit(value: float, metric: str) -> str:
 
 
 def signed_interval_in_unit(low: float, high: float, metric: str) -> str:
-    """An interval of differences: its two ends."""
+    """An interval of differences, written as its two ends, each in the form of `signed_in_unit`."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return NOTHING
     return f"{signed_in_unit(low, metric)} to {signed_in_unit(high, metric)}"

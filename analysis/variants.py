@@ -26,13 +26,13 @@ COLUMNS += ["p_corrected", "equivalence_p", "equivalence_p_corrected", "verdict"
 
 
 def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
-    """One row for each variant, network, protocol and metric for which runs of the same number count, of both the
-    original and the variant.
+    """The change from each original to its variant: one row for each variant, network, protocol and metric.
 
-    Columns: variant, original, network, protocol, metric, pairs (of runs of one block), change (of the variant's time,
-    as a share) with low and high, p and equivalence_p (for `hypotheses.equivalence_margin`), both also corrected by
-    Benjamini and Hochberg's false discovery rate over the table, and verdict. Without pairs all statistics are NaN, and
-    the verdict is not decided.
+    There is a row only if, for at least one run number, the original's run and the variant's run both count. Columns:
+    variant, original, network, protocol, metric, pairs (two such runs are a pair if they were measured in one block),
+    change (of the variant's time, as a share) with low and high, p and equivalence_p (for
+    `hypotheses.equivalence_margin`), both also corrected by Benjamini and Hochberg's false discovery rate over the
+    table, and verdict. Without pairs all statistics are NaN, and the verdict is not decided.
     """
     margin = float(np.log1p(hypotheses.equivalence_margin))
     rows = []

@@ -115,7 +115,7 @@ class Row:
 
     @property
     def some(self) -> LoadedRequest:
-        """The request of the first load that has it."""
+        """The request in the first of the loads that made it."""
         return next(request for request in self.requests if request)
 
 

@@ -25,7 +25,7 @@ from browsers.window import MOBILE
 from tuning.protocols import HTTPS_RECORD, VISIT_BEFORE, Protocol
 
 # How long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up after 4
-# s without a packet. A lossy network reaches these 4 s, and loads would fail over QUIC alone.
+# s without a packet. Lossy networks reach these 4 s, so loads over QUIC would fail where loads over TCP do not.
 CONNECT_S = 240
 # The feature by which Chromium opens a second connection when the first takes long.
 BACKUP = "PermitTcpSocketPoolConnectBackupJobs"

@@ -6,22 +6,23 @@ from pathlib import Path
 from base.bounded import read_json_value
 from dataset.run_files import NAVIGATION
 
-# A browser's own start of a navigation is that much later than the script that navigates, at most. A page that goes on
-# to another one needs a round trip for it, which no network of the paper has in less.
+# The browser's own time of a navigation is later than the script that navigates, but by less than this. If it is later
+# by more, the page itself has navigated to another one: that takes a round trip, which is longer in all networks of the
+# paper.
 SAME_NAVIGATION_MS = 10
 
 
 @dataclass(frozen=True)
 class Navigation:
-    """The beginning of a load's navigation (ms since 1970), and how much later the page was navigated to that is there
-    in the end: more than 0 where the first page went on to it by itself (ms)."""
+    """When a load's navigation began (ms since 1970), and how much later the navigation to the final page began (ms).
+    The latter is more than 0 only if the first page navigated to another one by itself."""
 
     began_ms: float
     followed_ms: float
 
 
 def read_navigation(folder: Path) -> Navigation | None:
-    """The navigation of the load in `folder`; None where nobody could ask the page."""
+    """The navigation of the load in `folder`; None if the page could not be asked for it."""
     try:
         times = read_json_value(folder / NAVIGATION)
         began_ms, page_ms = float(times["began_ms"]), float(times["page_ms"])

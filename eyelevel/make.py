@@ -256,7 +256,7 @@ def help_lines() -> Iterator[str]:
 
 
 def variables_table() -> Iterator[tuple[str, str, list[str]]]:
-    """Each variable, its description, and the targets for which it means that."""
+    """Each variable with each of its descriptions, and the targets at which it has this description."""
     takers: dict[tuple[str, str], list[str]] = {}
     for target in targets().values():
         for name, option in target.variables.items():

@@ -1,7 +1,7 @@
-"""All that a run asks of its film, from one pass through it.
+"""Everything that is computed from a run's film, in one pass through the film.
 
-It needs a bounded part of memory, whatever the film shows (twice `PICTURES_BYTES`, and 3 kB for each change), and
-none of the disk. A film that has moved for long is decoded up to four times more, for single answers.
+Whatever the film shows, this takes a limited amount of memory (twice `PICTURES_BYTES`, and 3 kB for each change), and
+no space on the disk. If the page moved for long, the film is decoded up to four times more, for single results.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from films.log import FilmLog
 from films.strip import StripPictures
 from films.visual_metrics import Thumbnails
 
-# The most that is kept of the pictures for the strip, and of thumbnails. For a desktop's page these are 340 pictures,
-# after at least 11 s of movement, and the last 124 thumbnails, which show at least 4 s. Where that is not enough, the
-# film is decoded once more.
+# The size of the pictures for the strip that are kept in memory, and the size of the thumbnails. For a page on a
+# desktop this suffices for 340 pictures, so for a page that moves for at least 11 s, and for the last 124 thumbnails,
+# which show at least 4 s. If more are needed, the film is decoded once more.
 PICTURES_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
 class FilmContents:
-    """The contents of a film; `thumbnail_changes` are the numbers of the changes of which there are thumbnails."""
+    """The contents of a film; `thumbnail_changes` are the numbers of the changes that have thumbnails."""
 
     looks: FilmLooks
     thumbnails: Thumbnails
@@ -30,8 +30,8 @@ class FilmContents:
 
 
 def film_contents(film: Path, log: FilmLog, pictures_bytes: int = PICTURES_BYTES) -> FilmContents:
-    """The contents of `film`, whose `log` has been read, with at most `pictures_bytes` of pictures of each kind. Raises
-    EyelevelError when it cannot be decoded."""
+    """The contents of `film`, whose log is `log`. At most `pictures_bytes` of pictures of each kind are kept in memory.
+    Raises EyelevelError when the film cannot be decoded."""
     looks = FilmLooks()
     thumbnails, strip = Thumbnails(film, log, pictures_bytes), StripPictures(film, log, pictures_bytes)
     receivers = {"thumbnails": thumbnails.add, "blocks": looks.add, "strip": strip.add}

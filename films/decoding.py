@@ -1,8 +1,8 @@
 """A film's pictures, from one pass through its log.
 
-`film-recorder stream` makes a picture of each change, and FFmpeg scales it for each question, as Browsertime's script
-has it scaled. Pictures come by pipe and are handed on one by one: a film has no part on the disk or in memory that
-grows with its pictures, except what their receivers keep.
+`film-recorder stream` makes a picture of each change, and FFmpeg scales the pictures for each purpose, for thumbnails
+in the same way as for Browsertime's script. The pictures come through pipes, and each is passed to its receiver at
+once. So only what receivers keep takes more space when a film has more pictures.
 """
 
 import math
@@ -32,10 +32,11 @@ BLOCK = 8
 THUMBNAIL_PIXELS = 400
 STRIP_WIDTH_PIXELS = 240
 
-# The pixels as they are in a lossless film, so that both are scaled alike. A frame without metadata is not printed.
+# The pixel format is that of a lossless film, so that a log and its lossless film are scaled alike. Each frame gets
+# some metadata, since the filter that prints the times leaves out frames without.
 CHANGES = "[0:v]format=gbrp, metadata=add:key=change:value=0, split={count}"
-# The filters that scale the changes, by the name of their output. Thumbnails are made, and left out where they are
-# nearly alike, as Browsertime's script has it done.
+# The filters that scale the changes, by the name of their output. As for Browsertime's script, a thumbnail that hardly
+# differs from the one before is left out.
 SCALING = {
     "thumbnails": f"""
     scale=iw*min({THUMBNAIL_PIXELS}/iw\\,{THUMBNAIL_PIXELS}/ih):ih*min({THUMBNAIL_PIXELS}/iw\\,{THUMBNAIL_PIXELS}/ih),
@@ -55,16 +56,16 @@ TIME = re.compile(r"^frame:\d+ +pts:(\d+) +pts_time:\S+$", re.MULTILINE)
 
 
 def decode(film: Path, log: FilmLog, receivers: Mapping[str, Receiver]) -> tuple[int, ...]:
-    """Decode `film`, whose `log` has been read, once, and hand its pictures to `receivers` in their order:
+    """Decode `film`, whose log is `log`, once. Each of `receivers` gets its kind of pictures, in their order:
 
-    blocks      of each change, the mean colours of its blocks of 8 by 8 pixels (rows by columns by RGB; what is left
-                over at the right and bottom edge does not count)
-    strip       of each change, its picture in the film strip (Y, Cb and Cr, of full range, by rows by columns)
-    thumbnails  of those changes that are more than noise (rows by columns by RGB)
-    pictures    of each change, the whole screen (rows by columns by RGB)
+    blocks      for each change, the mean colours of the picture's blocks of 8 by 8 pixels (rows by columns by RGB;
+                pixels at the right and bottom edge that fill no block do not count)
+    strip       for each change, its picture in the film strip (Y, Cb and Cr, of full range, by rows by columns)
+    thumbnails  for each change that is more than noise, a small picture (rows by columns by RGB)
+    pictures    for each change, the whole screen (rows by columns by RGB)
 
-    Returns the numbers of the changes of which there are thumbnails. Raises EyelevelError when the film cannot be
-    decoded; `receivers` may have had some pictures then.
+    Returns the numbers of the changes that have thumbnails. Raises EyelevelError when the film cannot be decoded;
+    `receivers` may have got some pictures by then.
     """
     messages = bytearray()
     try:
@@ -81,8 +82,7 @@ def decode(film: Path, log: FilmLog, receivers: Mapping[str, Receiver]) -> tuple
 
 
 def last_picture(film: Path, log: FilmLog) -> Pixels:
-    """The last picture of `film` (rows by columns by RGB), in which the page has its final look. Raises
-    EyelevelError."""
+    """The last picture of `film` (rows by columns by RGB), which shows the page's final look. Raises EyelevelError."""
     last: list[Pixels] = []
 
     def keep(picture: Pixels) -> None:
@@ -95,8 +95,8 @@ def last_picture(film: Path, log: FilmLog) -> Pixels:
 def _decoded(
     film: Path, log: FilmLog, receivers: Mapping[str, Receiver], messages: bytearray
 ) -> tuple[bytearray, dict[str, int]]:
-    """The times of the thumbnails as the filter wrote them, and how many pictures each of `receivers` has had; the
-    programs' output goes to `messages`. Raises ValueError when they fail."""
+    """The times of the thumbnails as the filter printed them, and the number of pictures that each of `receivers` got.
+    The programs' error messages go to `messages`. Raises ValueError when a program fails."""
     with ExitStack() as stack:
         pipes = {name: os.pipe() for name in (*receivers, TIMES)}
         ends = {name: stack.enter_context(os.fdopen(reading, "rb", 0)) for name, (reading, _) in pipes.items()}
@@ -110,7 +110,7 @@ def _decoded(
         times = bytearray()
         selector = stack.enter_context(selectors.DefaultSelector())
         assert recorder.stderr and scaler.stderr
-        # The recorder's last: where both fail, its line says why.
+        # The recorder's messages are added last: if both programs fail, its last line has the cause.
         selector.register(scaler.stderr, selectors.EVENT_READ, messages)
         for name, end in ends.items():
             selector.register(end, selectors.EVENT_READ, series.get(name, times))
@@ -133,12 +133,12 @@ def _decoded(
 def _programs(
     film: Path, outputs: Collection[str], numbers: Mapping[str, int]
 ) -> Iterator[tuple["subprocess.Popen[bytes]", "subprocess.Popen[bytes]"]]:
-    """The recorder, which streams `film`, and FFmpeg, which scales it to pipes with these `numbers`, while the block
-    runs."""
+    """The processes of the recorder, which streams `film`, and of FFmpeg, which scales it, while the block runs.
+    `numbers`: the descriptor of each output's pipe."""
     chains = [CHANGES.format(count=len(outputs)) + "".join(f"[to_{name}]" for name in outputs)]
     chains += [f"[to_{name}]{SCALING[name].format_map(numbers)}[{name}]" for name in outputs]
-    # As many films are analysed at once as there are cores, so each is scaled by one thread.
-    # The preparation of the next run takes longer, so it goes first.
+    # As many films are analysed at once as there are cores, so one thread scales each film. Its priority is low (nice):
+    # the preparation of the next run takes longer, and must not wait for it.
     scaling: list[str | Path] = [tool("nice"), tool("ffmpeg"), "-v", "error", "-hide_banner", "-nostdin", "-nostats"]
     scaling += ["-threads", "1", "-filter_complex_threads", "1", "-f", "matroska", "-i", "-"]
     scaling += ["-filter_complex", ";".join(chains)]
@@ -156,13 +156,13 @@ def _programs(
         try:
             yield recorder, scaler
         finally:
-            # After an error: nobody reads what it writes.
+            # If there was an error, FFmpeg still runs, and nobody reads its output.
             scaler.kill()
 
 
 @contextmanager
 def streamed(film: Path, *options: str, nice: bool = False) -> Iterator["subprocess.Popen[bytes]"]:
-    """The process that streams `film` as Matroska with a picture for each change, while the block runs."""
+    """The process that writes `film` as Matroska, with a picture for each change, while the block runs."""
     command: list[str | Path] = [*([tool("nice")] if nice else []), tool("film-recorder"), "stream", *options, film]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
@@ -172,7 +172,8 @@ def streamed(film: Path, *options: str, nice: bool = False) -> Iterator["subproc
 
 
 class PictureSeries:
-    """Pictures of one kind, arrays of this `shape`, from a pipe to their receiver. `count`: how many it has had."""
+    """Reads the pictures of one kind, arrays of this `shape`, from a pipe, and passes them to their receiver. `count`
+    is the number of pictures so far."""
 
     def __init__(self, receiver: Receiver, *shape: int) -> None:
         self._receiver = receiver
@@ -182,8 +183,8 @@ class PictureSeries:
         self.count = 0
 
     def read(self, descriptor: int) -> bool:
-        """Read what is there; returns whether there was something before the end. Raises ValueError when a picture is
-        not whole."""
+        """Read the bytes that have come; returns False at the end of the pipe. Raises ValueError when the pipe ends
+        within a picture."""
         if not self._bytes:
             # A new array each time, since the receiver may keep the previous one.
             self._picture = bytearray(math.prod(self._shape))
@@ -200,8 +201,9 @@ class PictureSeries:
 
 
 def _shape(name: str, log: FilmLog) -> tuple[int, ...]:
-    """The lengths of the arrays of pictures of a film. Raises ValueError when one is 0."""
-    # FFmpeg computes the sizes like this: thumbnails in floating point, the strip's rows rounded to an even number.
+    """The shape of the arrays for this kind of picture. Raises ValueError when one of its lengths is 0."""
+    # FFmpeg computes sizes in the same way: those of thumbnails in floating point, and the rows of the strip rounded to
+    # an even number.
     width, height = log.width, log.height
     scale = min(THUMBNAIL_PIXELS / width, THUMBNAIL_PIXELS / height)
     strip_rows = (STRIP_WIDTH_PIXELS * height + width) // (2 * width) * 2

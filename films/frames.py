@@ -1,7 +1,7 @@
-"""The look of a film: how it begins, and its last picture; and whether pictures are alike.
+"""How a film begins, its last picture, and whether two pictures look alike.
 
-A film begins with orange, which goes some ms before the navigation starts: this shows that the film began in time. Its
-zero is navigation start itself (`docs/decisions/14-films-by-damage.md`).
+A film begins with orange, which disappears some ms before the navigation starts. So a film that shows orange began in
+time. The zero of its times is navigation start itself (`docs/decisions/14-films-by-damage.md`).
 """
 
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from films.decoding import BLOCK, Pixels
 from films.log import FilmLog
 
-# Browsertime's orange, and how far a colour may be off it (the film is lossless, the screen has 24 bits).
+# Browsertime's orange, and how much a colour may differ from it (the film is lossless, the screen has 24 bits).
 ORANGE = np.array([0xDE, 0x64, 0x0D], dtype=np.int16)
 TOLERANCE = 4
 ORANGE_SHARE = 0.99
-# How far apart the colours (0 to 255) of two pictures' blocks may be unseen.
+# Nobody sees it if the colours (0 to 255) of a block differ by no more than this between two pictures.
 VISIBLE = 8
 
 
 @dataclass(frozen=True)
 class FilmStart:
-    """How a film begins: for how long it shows orange (ms), when that goes (ms from navigation start, None where it
-    never does), and whether the page that it leaves is blank."""
+    """How a film begins: for how long it shows orange (ms), when the orange disappears (ms from navigation start; None
+    if it never does), and whether the next picture is blank."""
 
     orange_ms: float
     blank_ms: float | None
@@ -32,14 +32,14 @@ class FilmStart:
 
 
 class FilmLooks:
-    """How a film looks in its beginning, to the end of the orange, and at its end; from the blocks of its changes
-    (`films.decoding.decode`), of which only the last are kept, as `last`."""
+    """How a film looks from its beginning until the orange disappears, and at its end. It gets the blocks of each
+    change (`films.decoding.decode`), and keeps only those of the last change, as `last`."""
 
     def __init__(self) -> None:
         self.last: Pixels | None = None
-        # Whether each change is orange.
+        # For each change, up to the first one after the orange: whether it is orange.
         self.is_orange: list[bool] = []
-        # Whether the change after the orange, which is the last of these, is blank.
+        # Whether the first change after the orange is blank; None before it has come.
         self.is_blank_after: bool | None = None
 
     def add(self, blocks_of_change: Pixels) -> None:
@@ -53,7 +53,7 @@ class FilmLooks:
 
 
 def film_start(log: FilmLog, looks: FilmLooks, zero_us: float) -> FilmStart:
-    """How a film begins whose page was navigated to at `zero_us` (monotonic clock)."""
+    """How a film begins. `zero_us`: when its page was navigated to (monotonic clock)."""
     if True not in looks.is_orange:
         return FilmStart(0.0, None, blank_after=False)
     begins_us = log.times_us[looks.is_orange.index(True)]
@@ -85,24 +85,25 @@ def unlike_blocks(one: NDArray[Any], other: NDArray[Any]) -> float:
     # Differences of bytes need no more than 16 bits.
     kind = np.int16 if one.dtype == other.dtype == np.uint8 else np.float64
     is_visible = np.abs(one.astype(kind) - other.astype(kind)) > VISIBLE
-    # The colours one by one: numpy is slow along an axis of three.
+    # Each colour by itself, since numpy is slow along an axis of length three.
     return float((is_visible[..., 0] | is_visible[..., 1] | is_visible[..., 2]).mean())
 
 
 def blocks(frame: Pixels) -> NDArray[np.float64]:
-    """The mean colour of each block of `frame`; what is left over at its right and bottom edge does not count."""
+    """The mean colour of each block of `frame`. Pixels at the right and bottom edge that fill no block do not count."""
     height, width = (size // BLOCK * BLOCK for size in frame.shape[:2])
     cut = frame[:height, :width].reshape(height // BLOCK, BLOCK, width // BLOCK, BLOCK, 3)
     return np.asarray(cut.mean(axis=(1, 3)))
 
 
 def is_orange(frame: Pixels) -> bool:
-    """Whether `frame` is Browsertime's orange, but for a blended last row or column of a scaled page."""
+    """Whether `frame` is Browsertime's orange. In a scaled page, the last row or column may be blended."""
     close = (np.abs(frame.astype(np.int16) - ORANGE) <= TOLERANCE).all(axis=2)
     return bool(close.mean() > ORANGE_SHARE)
 
 
 def is_blank(frame: Pixels) -> bool:
-    """Whether all of `frame` has one colour: nothing left of the orange, nothing yet of the page."""
+    """Whether all of `frame` has the same colour, so that it shows neither a rest of the orange nor a part of the
+    page."""
     pixels = frame.reshape(-1, 3)
     return bool((pixels.max(axis=0) - pixels.min(axis=0) <= TOLERANCE).all())

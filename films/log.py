@@ -1,6 +1,7 @@
 """The log of a film, as `film-recorder` writes it: each change of the screen, with its times and the pixels there.
 
-`films/recorder/README.md` has the format. Here only heads are read; `film-recorder stream` makes pictures of pixels.
+`films/recorder/README.md` has the format. This module reads all of a log except the pixels; `film-recorder stream`
+makes pictures of those.
 """
 
 import json
@@ -18,12 +19,13 @@ from base.bounded import open_regular
 from base.errors import EyelevelError
 
 MAGIC = b"EYEFILM1"
-# Width and height; the start of the recording by the monotonic clock and by that of the day (µs).
+# Width and height; the start of the recording by the monotonic clock and by the clock of the day (µs).
 HEAD = struct.Struct("<8sHHIQQ")
 # The times of the first and the last drawing (µs), the number of drawings, the changed box, and its bytes in the log.
 RECORD = struct.Struct("<QQIHHHHI")
 NO_BOX = (0, 0, 0, 0)
-# Eleven minutes of a page that never stops moving. A picture is made of each change, however small it is in the log.
+# Eleven minutes of a page that never stops moving. More are refused: each change takes the time of a whole picture,
+# however small it is in the log.
 MOST_CHANGES = 20_000
 COUNTS_BYTES = 1 << 12
 
@@ -39,8 +41,8 @@ class Change:
 
 @dataclass(frozen=True)
 class FilmLog:
-    """A film's size in pixels, when it began by both clocks and when it ended (µs), its `changes`, of which the first
-    is the screen as it was when the film began, and what the recorder counted (`films/recorder/README.md`)."""
+    """A film's size in pixels, its beginning by both clocks (µs), its end (µs), its `changes`, and the numbers that the
+    recorder counted (`films/recorder/README.md`). The first change is the screen when the film began."""
 
     width: int
     height: int
@@ -52,21 +54,22 @@ class FilmLog:
 
     @cached_property
     def times_us(self) -> tuple[int, ...]:
-        """When each change was on the screen (µs, monotonic clock): from its last drawing on. They rise, as they do in
-        films that other programs play."""
+        """The time of each change (µs, monotonic clock): that of its last drawing. Each time is later than the one
+        before, as in a film that other programs play, by 1 µs if need be."""
         return tuple(accumulate((change.last_us for change in self.changes), lambda last, us: max(us, last + 1)))
 
     def monotonic_us(self, epoch_ms: float) -> int:
-        """The time `epoch_ms` (ms since 1970), such as a page's `performance.timeOrigin`, by the monotonic clock."""
+        """The time `epoch_ms` (ms since 1970), such as a page's `performance.timeOrigin`, in µs of the monotonic
+        clock."""
         return round(1000 * epoch_ms) - self.began_epoch_us + self.began_us
 
     def change_at(self, at_us: float) -> int:
-        """The number of the change that the screen showed at `at_us`; the first before the film began."""
+        """The number of the change that the screen showed at `at_us`; for a time before the film, that of the first."""
         return max(bisect_right(self.times_us, at_us) - 1, 0)
 
 
 def read_log(path: Path) -> FilmLog:
-    """The heads of the log in the file `path`. Raises EyelevelError when it is not whole."""
+    """The log in the file `path`, without its pixels. Raises EyelevelError when the log is damaged or incomplete."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
             return _read(file)
@@ -77,7 +80,7 @@ def read_log(path: Path) -> FilmLog:
 
 
 def _read(file: IO[bytes]) -> FilmLog:
-    """Raises ValueError and struct.error when the log is broken."""
+    """Raises ValueError or struct.error when the log is damaged or incomplete."""
     magic, width, height, _, began_us, began_epoch_us = HEAD.unpack(file.read(HEAD.size))
     if magic != MAGIC or not width or not height:
         raise ValueError("it is no log of film-recorder")

@@ -1,4 +1,4 @@
-"""Films that other programs play, made of a film's log once the load is over: for those that a campaign keeps."""
+"""Turns the log of a film that a campaign keeps into a film that other programs play. This is done after the load."""
 
 import subprocess
 from pathlib import Path
@@ -10,17 +10,21 @@ from base.processes import last_line_of
 from dataset.run_files import FILM, FILM_LOG, SMALL_FILM
 from films.decoding import streamed
 
-# As Browsertime's own films are encoded.
+# Browsertime encodes its own films in the same way.
 LOSSLESS = ("-c:v", "libx264rgb", "-crf", "0", "-preset", "ultrafast")
 SMALL = ("-c:v", "libx264", "-preset", "veryfast", "-crf", "28", "-pix_fmt", "yuv420p")
-# Each picture at its own time, to the µs. Without a rate, FFmpeg would guess one, and round times to it.
+# Each picture keeps its own time, to the µs. Otherwise FFmpeg would guess a frame rate, which the film does not have,
+# and round times to it.
 EXACT = ("-fps_mode", "passthrough", "-enc_time_base", "1:1000000", "-video_track_timescale", "1000000")
 
 
 def make_playable(folder: Path, *, small: bool) -> None:
-    """Put an MP4 of the film in the folder of a run in the place of its log: FILM, lossless, or SMALL_FILM, about a
-    twentieth as large. Its time begins with the film's first picture; its pictures have the log's times (µs). Raises
-    EyelevelError, OSError."""
+    """Replace the film's log in a run's folder by an MP4: FILM, which is lossless, or SMALL_FILM, which has about a
+    twentieth of its size.
+
+    The MP4's time begins with its first picture. The times of all pictures are those of the log, exact to the µs.
+    Raises EyelevelError and OSError.
+    """
     film = folder / (SMALL_FILM if small else FILM)
     scratch = film.with_name(f".{film.name}")
     encoding: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-f", "matroska", "-i", "-"]
@@ -43,7 +47,8 @@ def make_playable(folder: Path, *, small: bool) -> None:
 
 
 def shrunk(film: Path, small: Path) -> bool:
-    """Make of the lossless `film` a `small` one that every browser plays; returns whether that was possible."""
+    """Write a `small` copy of the lossless `film`, such that every browser plays it; returns whether that was
+    possible."""
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-f", "mp4", "-i", film, "-an"]
     command += [*SMALL, *EXACT, "-movflags", "+faststart", "-f", "mp4", small]
     if subprocess.run(command, capture_output=True, check=False).returncode:

@@ -1,4 +1,4 @@
-"""Which films a campaign keeps, and how; `films.playable` carries it out."""
+"""Which films a campaign keeps, and in which quality. `films.playable` makes these films."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from pathlib import Path
 
 KEPT = ("all", "sample", "none")
 QUALITIES = ("lossless", "small")
-# The number of runs of each setting whose films are a sample; those of rejected runs are in it, too.
+# A sample has the films of this many runs of each setting, and those of all rejected runs.
 SAMPLE = 1
 
 
 @dataclass(frozen=True)
 class FilmPolicy:
-    """Which films are kept once their metrics are (`KEPT`), and how (`QUALITIES`)."""
+    """Which films remain once their metrics are stored (one of `KEPT`), and in which quality (one of `QUALITIES`)."""
 
     kept: str = "all"
     quality: str = "lossless"
@@ -22,8 +22,8 @@ class FilmPolicy:
         return self.kept == "all" or (self.kept == "sample" and (run <= SAMPLE or not valid))
 
     def apply(self, folder: Path, run: int, *, valid: bool) -> None:
-        """Make a playable film of the log in a run's folder, if it is to be kept, and remove the log. Its metrics must
-        be on the disk. A log that is broken remains. Raises OSError."""
+        """Turn the film's log in a run's folder into a playable film, or remove the log if the film is not kept. The
+        film's metrics must be on the disk already. A damaged log remains. Raises OSError."""
         from base.errors import EyelevelError
         from dataset.run_files import FILM_LOG
         from films.playable import make_playable

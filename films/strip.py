@@ -19,8 +19,10 @@ STRIP_PICTURES = 8
 
 
 class StripPictures:
-    """Pictures of a film's changes for its strip (`films.decoding.decode`), at most `most_bytes` of them. If it has
-    more, those in the strip are decoded once more."""
+    """The pictures from which the strip of a film is made, one for each change (`films.decoding.decode`).
+
+    If they take more than `most_bytes`, none is kept; the film is decoded again for those that are in the strip.
+    """
 
     def __init__(self, film: Path, log: FilmLog, most_bytes: int) -> None:
         self._film, self._log = film, log
@@ -28,7 +30,7 @@ class StripPictures:
         self._pictures: list[Pixels] | None = []
 
     def add(self, picture: Pixels) -> None:
-        """Keep the next, or none any more."""
+        """Keep the picture of the next change; if that takes too much memory, give up all pictures."""
         if self._pictures is not None:
             self._pictures.append(picture)
             if len(self._pictures) * picture.nbytes > self._most_bytes:
@@ -49,16 +51,16 @@ class StripPictures:
 
 
 def keep_strip(log: FilmLog, pictures: StripPictures, zero_us: float, lvc_ms: float, folder: Path) -> None:
-    """Store a strip of a film from `zero_us` (monotonic clock) to its last visual change. Raises EyelevelError, and
-    OSError where it cannot be written."""
-    # Metrics are rounded down to ms, and the last picture is to have the final look.
+    """Store a strip of a film, from `zero_us` (monotonic clock) to the last visual change (`lvc_ms` later). Raises
+    EyelevelError, and OSError when the strip cannot be written."""
+    # One ms is added since `lvc_ms` was rounded down, and the strip's last picture must show the final look.
     step_us = 1000 * (lvc_ms + 1) / (STRIP_PICTURES - 1)
     strip = pictures.of([log.change_at(zero_us + step * step_us) for step in range(STRIP_PICTURES)])
-    # Side by side: the planes (Y, Cb, Cr) first, then rows.
+    # Put the pictures side by side. The axes of each are the planes (Y, Cb, Cr), rows and columns.
     planes = np.concatenate(strip, axis=2)
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-f", "rawvideo", "-pix_fmt", "yuvj444p"]
     command += ["-s", f"{planes.shape[2]}x{planes.shape[1]}", "-i", "-", "-q:v", "5"]
-    # Not to the file: a full disk must not look like a film that is broken.
+    # FFmpeg does not write the file itself: otherwise a full disk would look like a damaged film.
     command += ["-c:v", "mjpeg", "-f", "image2pipe", "-"]
     done = subprocess.run(command, input=planes.tobytes(), capture_output=True, check=False)
     if done.returncode or not done.stdout:

@@ -1,10 +1,10 @@
 """Visual metrics from a film's thumbnails, the same numbers as those of Browsertime's script.
 
-The script (`visualmetrics-portable.py` of Browsertime 28) decodes a film twice, keeps each picture as a PNG, and reads
-these again for each comparison. Here pictures come from the one pass that all questions share. Each function names its
-counterpart; what looks odd in one is so there. One thing differs: the script counts from the first picture after the
-orange, and here zero is navigation start. `tests/films/test_film_analysis.py` and `tests/proof/test_films.py` compare
-the results.
+The script (`visualmetrics-portable.py` of Browsertime 28) decodes a film twice, stores each picture as a PNG, and reads
+these again for each comparison. Here the pictures come from the single pass through the film. Each function names its
+counterpart in the script; if it does something odd, so does the counterpart. Only the zero of times differs: the script
+counts from the first picture after the orange, this module from navigation start. `tests/films/test_film_analysis.py`
+and `tests/proof/test_films.py` compare the results.
 """
 
 import itertools
@@ -24,23 +24,24 @@ from films.decoding import Pixels, decode
 from films.frames import ORANGE
 from films.log import FilmLog
 
-# How far a colour may be off (of 255) in pictures that are alike: noise of 10 %, of 15 % at the end of the film and
-# in what is orange.
+# How much a colour (0 to 255) may differ between pictures that count as alike: by 10 %; by 15 % when the last pictures
+# are compared, and when a picture is compared with orange.
 NOISE = int(0.10 * 255)
 MORE_NOISE = int(0.15 * 255)
-# How many pixels of the last pictures may differ more than that.
+# How many pixels of the last pictures may differ by more than that.
 LAST_DIFFERENT_PIXELS = 5
-# The first orange thumbnail is searched for among this many.
+# The first orange thumbnail is searched for among this many thumbnails.
 STRAY = 21
-# The square of a thumbnail that is compared with orange: its side in pixels, and how many of its pixels may differ.
+# A part of a thumbnail is scaled to a square before it is compared with orange: the square's side in pixels, and how
+# many of its pixels may differ.
 ORANGE_SIDE = 200
 ORANGE_DIFFERENT_PIXELS = 10_000
-# A pixel of which every colour is at least this is white, and not counted.
+# A pixel is white, and not counted, if each of its colours is at least this.
 WHITE = 250
-# Narrower thumbnails consist of their edges alone, where changes do not count.
+# A thumbnail that is narrower consists only of its edges, where changes do not count.
 LEAST_PIXELS = 51
-# The share of a thumbnail's width and height in its middle that is passed over when the first change is searched: the
-# script's `--renderignore`, in percent, as Browsertime gives it.
+# The search for the first change ignores the middle of a thumbnail: this share of its width and height, in percent. It
+# is the value that Browsertime passes to the script as `--renderignore`.
 IGNORED_PERCENT = 5
 
 
@@ -48,7 +49,7 @@ IGNORED_PERCENT = 5
 class VisualMetrics:
     """Times in ms from navigation start, and Speed Index (ms), as Browsertime's own script computes them.
 
-    `progress` is how complete the page was when, in the script's notation (see `visually_complete`).
+    `progress` is the visual completeness over time, in the script's notation (see `visually_complete`).
     """
 
     fvc: float
@@ -74,20 +75,23 @@ class Region(NamedTuple):
 
 
 class Thumbnails:
-    """The thumbnails of a film, one after another (`films.decoding.decode`): their numbers in the film, and
-    histograms, from the first change of the page on. The picture of the blank page and the last pictures are kept, at
-    most `last_bytes`: the end of the changes is searched backwards."""
+    """Takes the thumbnails of a film, one after another (`films.decoding.decode`).
+
+    It stores the `numbers` and the `histograms` of the thumbnails from the page's first change on. It also keeps the
+    picture of the blank page, and the last pictures, up to `last_bytes`, since the end of the changes is searched
+    backwards.
+    """
 
     def __init__(self, film: Path, log: FilmLog, last_bytes: int) -> None:
         self._film, self._log = film, log
         self._last_bytes = last_bytes
         self._count = 0
-        # The first thumbnails, among which orange is searched for; None when this search is over.
+        # The first thumbnails, among which the first orange one is searched for; None when this search is over.
         self._stray: list[Pixels] | None = []
         self._blank: Pixels | None = None
         self._is_rendered = self._is_changing = False
         self._last = deque[Pixels]()
-        # One for the blank page, and one for each thumbnail from the first change on.
+        # Both lists have an entry for the blank page, and one for each thumbnail from the first change on.
         self.numbers: list[int] = []
         self.histograms: list[NDArray[np.int32]] = []
         self.is_too_narrow = False
@@ -110,9 +114,10 @@ class Thumbnails:
                 self._look_at_stray()
 
     def end(self) -> int:
-        """How many of `numbers` count: those at the end that are orange, or look like one before them, do not.
+        """How many of `numbers` count. Thumbnails at the end do not count if they are orange, or show the same as an
+        earlier one.
 
-        To be called after the last thumbnail. Raises EyelevelError.
+        This must be called after the last thumbnail. Raises EyelevelError.
         """
         self._look_at_stray()
         is_orange = self._tested(_is_orange)
@@ -138,9 +143,10 @@ class Thumbnails:
                 return  # `remove_orange_frames`
             self._blank = picture
         elif not self._is_changing:
-            # Thumbnails after the blank page are left out while they are like it, or orange (`find_render_start`).
+            # Thumbnails after the blank page are left out as long as they look like it, or are orange
+            # (`find_render_start`).
             self._is_rendered = self._is_rendered or (_is_render(self._blank, picture) and not _is_orange(picture))
-            # Thumbnails are left out while they look like the first (`eliminate_duplicate_frames`, first pass).
+            # They are also left out as long as they look like the first (first pass of `eliminate_duplicate_frames`).
             seen = _page(self._blank)
             is_change = self._is_rendered and _different(seen.of(self._blank), seen.of(picture), NOISE).any()
             self._is_changing = bool(is_change)
@@ -150,7 +156,7 @@ class Thumbnails:
         self.histograms.append(_histogram(picture))
 
     def _tested(self, test: Callable[[Pixels], bool]) -> Callable[[int], bool]:
-        """A function that says of the thumbnail at a place in `numbers` what `test` does of its picture."""
+        """A function that returns the result of `test` for the picture of the thumbnail at a place in `numbers`."""
         results: list[bool] = []
 
         def result(place: int) -> bool:
@@ -183,15 +189,15 @@ class Thumbnails:
 
 
 def visual_metrics(thumbnails: Thumbnails, times_ms: Sequence[float]) -> VisualMetrics:
-    """The visual metrics of a film whose thumbnails came at `times_ms` from navigation start. Raises EyelevelError when
-    it shows only orange, or is too narrow for a page."""
+    """The visual metrics of a film. `times_ms`: when its thumbnails were on the screen, from navigation start. Raises
+    EyelevelError when the film shows only orange, or is too narrow for a page."""
     if thumbnails.is_too_narrow:
         raise EyelevelError("no visual metrics: the film is too narrow for a page")
     end = thumbnails.end()
     if not end:
         raise EyelevelError("no visual metrics: the film shows only orange")
     progress = _progress(thumbnails.histograms[:end])
-    # The blank page is the first: nothing of the page is seen from navigation start on.
+    # The first of `numbers` is the blank page. It counts from navigation start on.
     at_ms = [0, *(math.floor(times_ms[number]) for number in thumbnails.numbers[1:end])]
     steps = list(zip(at_ms, progress, strict=True))
     text = ", ".join(f"{time_ms}={percent}" for time_ms, percent in steps)
@@ -222,7 +228,7 @@ def visually_complete(progress: str, percent: int) -> int:
 
 
 def _is_render(blank: Pixels, picture: Pixels) -> bool:
-    """Whether `picture` differs from the `blank` page where that counts (`find_render_start`)."""
+    """Whether `picture` differs from the `blank` page in a part where changes count (`find_render_start`)."""
     height, width = blank.shape[:2]
     seen = Region(max(width - 10, 1), max(height - 10 - 24, 1), 0, 10)
     ignored = Region(width * IGNORED_PERCENT // 100, height * IGNORED_PERCENT // 100)
@@ -233,7 +239,7 @@ def _is_render(blank: Pixels, picture: Pixels) -> bool:
 
 
 def _is_like_last(last: Pixels, picture: Pixels) -> bool:
-    """Whether `picture` shows what the `last` does, both cut to where changes count."""
+    """Whether `picture` shows the same as the `last` one; both were cut to the part in which changes count."""
     return int(np.count_nonzero(_different(last, picture, MORE_NOISE))) <= LAST_DIFFERENT_PIXELS
 
 
@@ -263,7 +269,8 @@ def _different(one: Pixels, other: NDArray[Any], noise: int) -> NDArray[np.bool_
 
 
 def _histogram(picture: Pixels) -> NDArray[np.int32]:
-    """How many pixels that are not white have which value of each colour (`calculate_image_histogram`)."""
+    """For each colour, the number of pixels with each of its values, without white pixels
+    (`calculate_image_histogram`)."""
     pixels = picture[(picture < WHITE).any(axis=2)]
     return np.array([np.bincount(values, minlength=256) for values in pixels.T], dtype=np.int32)
 

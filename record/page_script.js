@@ -1,9 +1,10 @@
-// Runs a site's page script (record/page_script.py). It is in each document of the page, those of frames too: the script
-// itself runs in the page's own document, which asks the others to wait for an element, or to click on it.
+// Runs a site's page script (record/page_script.py). This code is in each document of the page, also in those of
+// frames. The page script itself runs in the page's main document, which asks the other documents to wait for an
+// element or click on it.
 (function (values, script) {
   "use strict";
   const KEY = "eyelevel.page_script";
-  // Selectors of hosts of shadow trees come before the selector of an element in such a tree.
+  // The selector of an element in a shadow tree is that of the tree's host, this text, and that of the element.
   const DEEPER = ">>>";
   const isPage = window === top;
   const since = performance.now.bind(performance);
@@ -19,9 +20,9 @@
     return element?.getClientRects().length ? element : null;
   };
 
-  // Calls `use` with what `look` finds, once; returns a function that ends the search. It looks when the document has
-  // changed, and when a resource has come, since a style sheet may show what was hidden; for elements of shadow trees,
-  // whose changes nobody is told, before each frame.
+  // Calls `look` until it finds something, and then `use` with the result; returns a function that ends the search. It
+  // looks when the document has changed, and when a resource has come, since a style sheet may show a hidden element.
+  // Changes in shadow trees are not reported, so for their elements it looks before each frame.
   const search = (selector, look, use) => {
     let isOver = false;
     const end = () => {
@@ -47,7 +48,7 @@
     return end;
   };
 
-  // Steps that any document may make, with the element that they are of.
+  // Steps that any document of the page may carry out on one of its elements.
   const OF_AN_ELEMENT = {
     wait() {},
     click(element) {
@@ -59,7 +60,7 @@
     },
   };
 
-  // Looks for the element of the step that the page is at, in this document.
+  // Looks in this document for the element of the page's current step.
   let endSearch = () => {};
   const lookFor = ({ number, name, selector }, done) => {
     endSearch();
@@ -71,7 +72,7 @@
 
   const frames = new Set();
   let current = null;
-  // Messages between documents, before any listener of theirs, which must not see them.
+  // Messages between documents. This listener is the first, and hides the messages from the page's own listeners.
   addEventListener("message", (event) => {
     const message = event.data?.[KEY];
     if (!message) return;
@@ -110,7 +111,8 @@
     fill: (selector, value) => new Promise((resolve) => {
       search(selector, () => shown(selector), (element) => {
         element.focus();
-        // Frameworks replace the element's own property, to know what they have set themselves.
+        // Use the setter of the element's class: frameworks replace the element's own property to track the values that
+        // they set themselves.
         Object.getOwnPropertyDescriptor(Object.getPrototypeOf(element), "value").set.call(element, value);
         for (const kind of ["input", "change"]) element.dispatchEvent(new Event(kind, { bubbles: true }));
         resolve();
@@ -125,7 +127,8 @@
     }),
   };
 
-  // Steps that were made, with the ms from navigation start; `over` is called at the end, if somebody waits for it.
+  // The steps so far, each with its time in ms from navigation start. `over` is called at the end; whoever waits for
+  // the end replaces it.
   const state = { steps: [], ended: false, fault: null, over() {} };
   Object.defineProperty(window, Symbol.for(KEY), { value: state });
   const steps = Object.fromEntries(Object.entries(make).map(([name, begin]) => [name, async (...parts) => {

@@ -73,7 +73,7 @@ def upgrade(exchanges: Iterable[Exchange], source: str = "the recording") -> tup
 
 
 def _redirected_to_https(exchanges: Iterable[Exchange]) -> list[Exchange]:
-    """The exchanges, with some redirects changed: if a redirect leads to an http URL whose https form alone was
+    """The exchanges, with some redirects changed: if a redirect leads to an http URL of which only the https form was
     recorded, it now leads to the https form.
 
     A browser that knows that a host requires https (RFC 6797) does not send http requests to it.

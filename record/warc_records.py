@@ -384,7 +384,7 @@ class _Unpacked(io.RawIOBase):
         return Damaged(text, is_new=self._part_bytes < FIRST_LINE_BYTES)
 
     def _fill(self, length: int) -> bool:
-        """Read until there are `length` bytes that are not unpacked yet; returns whether there are."""
+        """Read until `length` packed bytes wait to be unpacked; returns whether that many wait."""
         while len(self._packed) < length and (block := self._block(BLOCK_BYTES)):
             self._packed += block
         return len(self._packed) >= length

@@ -1,21 +1,22 @@
-// Makes what a page asks for the same on every load: scripts like to put the time and random numbers into
-// URLs. As in Web Page Replay's deterministic.js, but each script has a clock of its own, and each place in a script
-// numbers of its own, so that the order in which they happen to run does not matter.
+// Makes a page send the same requests on every load: scripts often put the time and random numbers into URLs. Web Page
+// Replay's deterministic.js does the same. But here each script has its own clock, and each place in a script has its
+// own random numbers, so that it does not matter in which order scripts happen to run.
 (function repeatable(beginning) {
   "use strict";
   var CALLS_PER_TIME = 500;
   var MS_PER_STEP = 50;
-  // How long before pages began to tell the time their navigation is said to have begun.
+  // Pages see a navigation that began this long before `beginning`, the first time that their clocks show.
   var NAVIGATION_MS = 1000;
   var DAY_MS = 86400000;
-  // Timers that are faster than this move something that a person sees; slower ones wait for something.
+  // Timers with a shorter delay than this move something visible; those with a longer delay wait for something.
   var ANIMATION_MS = 50;
   var DONE = Symbol.for("eyelevel.repeatable");
   var RealDate = Date;
   var navigationStart = beginning - NAVIGATION_MS;
 
-  // The script of the page that called what is replaced here, `depth` functions of ours in between; "" when it was
-  // none: the tools that measure a load bring scripts without an address. Functions of the engine have none either.
+  // The address of the page's script that called a function replaced here; `depth` functions of ours are in between. It
+  // is "" if no script of the page called: the scripts of tools that measure a load have no address. (Functions of the
+  // engine have none either, and are skipped.)
   function caller(depth) {
     var frames = String(new Error().stack).split("\n");
     for (var place = 2 + depth; place < frames.length; place += 1) {
@@ -25,13 +26,14 @@
     return "";
   }
 
-  // Where in it that was: the function that called and the one that called that, which tells a script's uses of its
-  // own random() apart. A script from a blob has an address that no one can repeat.
+  // The place of the call: the calling function, and the function that called that one. Both are needed to distinguish
+  // the uses of a script's own random(). The address of a script from a blob is left out, since it differs in each
+  // load.
   function callers(depth) {
     return String(new Error().stack).split("\n").slice(2 + depth, 4 + depth).join().replace(/blob:[^\s)]*?:(?=\d)/g, "");
   }
 
-  // A function that finds what `make` made for whom `at` names.
+  // A function that returns a value for its caller, which `at` names. `make` makes the value on the first call.
   function per(at, make) {
     var made = Object.create(null);
     return function () {
@@ -51,18 +53,19 @@
     };
   }
 
-  // No two must draw the same numbers, or their identifiers would clash.
+  // The random numbers for one caller, seeded by its name. If two callers drew the same numbers, their identifiers
+  // would clash.
   function generatorOf(who) {
     var seed = 2019;
     for (var place = 0; place < who.length; place += 1) seed = (Math.imul(seed, 31) + who.charCodeAt(place)) | 0;
     return generator(seed);
   }
 
-  // How long the animation of which this is a step has been going on, in ms; 0 outside of animations.
+  // How long the current animation has lasted, in ms; 0 outside of an animation's steps.
   var animated = 0;
 
-  // Time stands still for some calls and then moves on, so that loops that wait for it end; and it really goes on from
-  // step to step of an animation, which would not end either, or look as it does not.
+  // The time of this clock stands still for some calls and then advances, so that loops that wait for a later time end.
+  // Between the steps of an animation it advances in real time: otherwise animations would not end, or look different.
   function clock() {
     var calls = 0;
     return function () {
@@ -111,7 +114,7 @@
 
   var reallyNow = performance.now.bind(performance);
 
-  // `callback`, each call of which is a step of an animation that goes on from the one at work.
+  // `callback` as the next steps of the current animation, or of a new one if there is none.
   function stepping(callback) {
     var began = reallyNow() - animated;
     return function () {
@@ -119,7 +122,7 @@
       try {
         return callback.apply(this, arguments);
       } finally {
-        // After those who await this step, who are of it too.
+        // Reset this only after the code that awaits this step has run, since that code belongs to the step, too.
         afterwards(function () { animated = 0; });
       }
     };
@@ -141,7 +144,8 @@
     };
   }
 
-  // The browser's own clock goes on, and would take a cookie that ends a year after `beginning` for expired.
+  // The browser's own clock shows the real time, and a cookie that ends a year after `beginning` may be expired by
+  // that.
   function inRealTime(_, name, text) {
     var end = RealDate.parse(text);
     return name + (isNaN(end) ? text : new RealDate(RealDate.now() + end - beginning).toUTCString());
@@ -159,7 +163,7 @@
     });
   }
 
-  // Scripts of pages are told what `told` makes of the true value. Tools that measure this load get the value itself.
+  // Scripts of pages get the result of `told` for the true value. Tools that measure this load get the true value.
   function forPages(prototype, name, told) {
     var real = Object.getOwnPropertyDescriptor(prototype, name);
     var tell = function () {
@@ -173,15 +177,15 @@
     });
   }
 
-  // Scripts that tell their servers how fast the page was get the same times on every load. The entries of
-  // Performance Timeline and performance.now() are left alone: the first are what is measured, and animations
-  // need the second.
+  // Some scripts report to their servers how fast the page was. They get the same times on every load. Two kinds of
+  // times are not changed: the entries of Performance Timeline, since they are measured, and performance.now(), since
+  // animations need it.
   function replaceTimes(realm) {
     forPages(realm.Performance.prototype, "timeOrigin", function () { return navigationStart; });
     if (!realm.document) return;
     var timing = realm.PerformanceTiming.prototype;
     var moments = Object.keys(timing).filter(function (name) { return name !== "toJSON"; });
-    // Whether a moment has come stays true (0 is "not yet"), and so does their order.
+    // A moment that has not come remains 0, and the moments keep their order.
     function when(moment, value) {
       return value && navigationStart + 10 * moments.indexOf(moment);
     }
@@ -189,7 +193,7 @@
     forPages(timing, "toJSON", function (values) {
       return Object.fromEntries(moments.map(function (moment) { return [moment, when(moment, values[moment])]; }));
     });
-    // A document that does not tell when it was modified was so just now.
+    // For a document without the time of its last modification, browsers return the current time.
     forPages(realm.Document.prototype, "lastModified", function (text) {
       if (RealDate.now() - RealDate.parse(text) > DAY_MS) return text;
       var date = new RealDate(beginning);
@@ -200,7 +204,7 @@
     });
   }
 
-  // The browser's belief about the network is a guess that changes from load to load.
+  // The browser's estimates of the network differ from load to load.
   function replaceGuesses(realm) {
     if (!realm.NetworkInformation) return;
     var guesses = { downlink: 10, effectiveType: "4g", rtt: 50, saveData: false };
@@ -209,7 +213,8 @@
     });
   }
 
-  // A frame without a document of its own, into which the page is about to write, is a realm of its own.
+  // A frame that has no document of its own, so that the page writes into it, has its own copies of all these
+  // functions.
   function followIntoFrames(realm) {
     var prototype = realm.HTMLIFrameElement.prototype;
     var frameOf = Object.getOwnPropertyDescriptor(prototype, "contentWindow").get;
@@ -223,7 +228,7 @@
           try {
             if (frame && frame.location.protocol === "about:") make(frame);
           } catch (error) {
-            // The frame is of another origin: it has the script from its own document.
+            // The frame is of another origin; its own document brings this script.
           }
           return real.call(this);
         },
@@ -231,8 +236,8 @@
     });
   }
 
-  // Scripts of workers that have an address begin with this script (`replay.repeatable`). It is put before those that a
-  // page makes itself, as a blob or in the address.
+  // If a worker's script is fetched, it already begins with this script (`replay.repeatable`). If the page makes it
+  // itself, as a blob or as a data URL, this script is put in front here.
   var source = "(" + repeatable + ")(" + beginning + ");\n";
   var blobs = Object.create(null);
   var made = Object.create(null);
@@ -240,7 +245,7 @@
   function withScript(realm, createAddress, address) {
     if (address in blobs) {
       var blob = blobs[address];
-      // A shared worker is known by its address.
+      // A blob always gets the same new address, since a shared worker is identified by its address.
       if (!(address in made)) made[address] = createAddress(new realm.Blob([source, blob], { type: blob.type }));
       return made[address];
     }
@@ -268,7 +273,8 @@
       if (!Real) return;
       realm[name] = new Proxy(Real, {
         construct: function (_, parts, target) {
-          // Whoever trusts an address by a policy (Trusted Types) has an object for it, which must stay what it is.
+          // An object of Trusted Types must not be replaced by a string, since the page's policy may accept only the
+          // object.
           if (typeof parts[0] === "string" || parts[0] instanceof realm.URL) {
             parts[0] = withScript(realm, createAddress, String(parts[0]));
           }

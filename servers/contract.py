@@ -79,7 +79,7 @@ class Server(ABC):
     logs the congestion control of its connections to `Serving.qlog`; otherwise that is the kernel's, and read from the
     kernel (`servers.kernel_sockets`). `choices` are the optional keys of protocols (`tuning.protocols.CHOICE`) that it
     supports, with the permitted values; None permits all that protocols may have. `speaks_http1`: whether it can serve
-    some addresses over HTTP/1.1 alone. `options_by_itself` are those of its `connection_options` that request its
+    some addresses only over HTTP/1.1. `options_by_itself` are those of its `connection_options` that request its
     default behaviour, so that browsers that send none can be measured with it, too. `fills_window_after_loss`: whether,
     at the end of a recovery, as much is in flight as the window permits. If pacing prevents that, a validation reads
     the kept window from the server's log. `offers_alternative`: whether its responses can announce that an address also

@@ -15,10 +15,11 @@ RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 class Fit(IntEnum):
     """The fits, the best first."""
 
-    AS_ASKED = 0  # the requested range; or no range was requested, and it is no part
-    SHORTER = 1  # the range's beginning
-    WHOLE = 2  # everything, though a range was requested (section 14.2)
-    NOT = 3  # another range; a part, though everything was requested; a 304 for a client that has nothing
+    AS_ASKED = 0  # the requested range; without a requested range, a response that is not partial
+    SHORTER = 1  # only the beginning of the requested range
+    WHOLE = 2  # the whole resource, although a range was requested (section 14.2)
+    # Another range; a partial response, although no range was requested; a 304, although the client has no copy.
+    NOT = 3
 
 
 def fit_of(requested_range: str | None, conditional: bool, status: int, content_range: str | None) -> Fit:

@@ -1,5 +1,5 @@
-// Parts that scroll can be reached by keys: long lines of code, from which the theme takes that again as their width
-// changes, and wide tables, which it wraps when the page is loaded.
+// Makes parts that scroll reachable by keyboard: code with long lines, and wide tables. The theme removes this from
+// code when its width changes, and puts a wrapper around tables when the page is loaded, so all changes are observed.
 const scrolling = ".md-typeset__scrollwrap, .md-typeset pre > code";
 const makeReachable = () => {
   for (const part of document.querySelectorAll(scrolling)) {

@@ -14,7 +14,7 @@ from tuning.settings import Reader, Table
 
 FILENAME = "networks.toml"
 
-# Every impairment, in the order of words and command lines.
+# Every impairment, in the order in which descriptions of a network and command lines mention them.
 IMPAIRMENTS: tuple[Impairment, ...] = tuple(
     sorted(registered(impairments, "IMPAIRMENT").values(), key=lambda one: (one.place, one.name))
 )

@@ -49,7 +49,7 @@ def formed(name: str, form: Mapping[str, Any], data: pd.DataFrame, **values: obj
 def _column(
     entry: str | list[Any], values: Mapping[str, object]
 ) -> tuple[str | tuple[str, ...], tuple[str, Callable[..., str]]]:
-    """A column of `tables.toml` in the format of `text_table`, with `values` in its heading."""
+    """A column of `tables.toml` in the format of `text_table`; `values` replace the placeholders in its heading."""
     if isinstance(entry, str):
         entry = [entry, *FORMS["columns"].get(entry, [entry.replace("_", " ")])]
     names, heading, writer = entry if len(entry) == 3 else [*entry, "{}"]

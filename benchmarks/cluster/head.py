@@ -34,7 +34,7 @@ ACCOUNT = "head.json"
 def main(
     scheduler: str, folder: Path, sites: int, runs: int, speed: float, evidence_share: float, profile: Path | None
 ) -> None:
-    """Measure a campaign of made-up runs into FOLDER on the workers of SCHEDULER, and keep beside it what that took."""
+    """Measure a campaign of made-up runs into FOLDER on the workers of SCHEDULER; store its costs next to FOLDER."""
     measured = campaign(folder, sites, runs, MadeUpRuns(speed=speed, evidence_share=evidence_share))
     syncs = count_syncs()
     profiler = cProfile.Profile() if profile else None

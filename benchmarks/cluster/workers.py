@@ -1,7 +1,7 @@
-"""Simulated workers, several in one process: Dask's own, each with its connections and its thread, for the runs of
-`made_up`.
+"""Simulated workers, which carry out the runs of `made_up`. Several share a process.
 
-`simulate` lists the parts of a real worker that are left out.
+They are workers of Dask, each with its own connections and its own thread. `simulate` lists the parts of a real worker
+that are left out.
 """
 
 import asyncio

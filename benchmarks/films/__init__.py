@@ -1,1 +1,1 @@
-"""The cost of reading a film, in comparison with Browsertime's own script."""
+"""The cost and the exactness of films, in comparison with FFmpeg's, and the cost of their analysis."""

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.films`: what a film costs and how exact it is, beside FFmpeg, and what its analysis costs."""
+"""`python -m benchmarks.films`: the cost of a film and its exactness, compared with FFmpeg's, and the analysis's
+cost."""
 
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder for loads, which is removed."""
+    """A folder for loads, which is removed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-films-", ignore_cleanup_errors=True) as temporary:
         yield Path(temporary)
 
@@ -30,7 +31,7 @@ def scratch() -> Iterator[Path]:
 def main(context: click.Context) -> None:
     """Print what films cost and how exact they are, by the product's recorder and by FFmpeg in the same run.
 
-    Without a command, each part with few loads, in about 20 minutes. Run it on an idle machine, as root.
+    Without a command, all parts are measured with few loads, in about 20 minutes. Run it on an idle machine, as root.
 
     Example: python -m benchmarks.films costs --loads 5
     """
@@ -67,7 +68,7 @@ def bounds(loads: int) -> None:
 @main.command(context_settings=HELP)
 @click.option("--loads", default=1, show_default=True, help="Loads of each page, with 80 changes each.")
 def marks(loads: int) -> None:
-    """Changes in the film after the page's own mark of them.
+    """How much later than in the page changes are in the film.
 
     Example: python -m benchmarks.films marks --loads 3
     """
@@ -78,7 +79,7 @@ def marks(loads: int) -> None:
 @main.command(context_settings=HELP)
 @click.option("--blocks", default=3, show_default=True, help="Blocks of two loads, filmed and not, of each page.")
 def effects(blocks: int) -> None:
-    """PLT and FCP of filmed loads over those of loads without a film, in randomised blocks.
+    """PLT and FCP of filmed loads, divided by those of loads without a film, in randomised blocks.
 
     Example: python -m benchmarks.films effects --blocks 40
     """
@@ -100,7 +101,7 @@ def agreement(loads: int) -> None:
 @main.command(context_settings=HELP)
 @click.option("--turns", default=3, show_default=True, help="How often each takes its turn.")
 def analysis(turns: int) -> None:
-    """Analysis of a film with all that a run keeps of it, beside Browsertime's script, which computes metrics alone.
+    """Analysis of a film, with all files that a run keeps; compared with Browsertime's script, which has only metrics.
 
     Example: python -m benchmarks.films analysis --turns 5
     """

@@ -16,14 +16,15 @@ from dataset.run_files import VISUAL
 
 PAGES = ("demo-news", "demo-light", "demo-gallery")
 NETWORKS = ("dsl", "lte")
-# A metric's name here, and in what Browsertime's script prints.
+# A metric's name → its name in the output of Browsertime's script.
 METRICS = {"fvc": "FirstVisualChange", "lvc": "LastVisualChange", "si": "SpeedIndex"}
-# A difference beyond two of FFmpeg's frames is listed.
+# Larger differences are listed: more than two of FFmpeg's frames.
 OUTLIER_MS = 67
 
 
 def agreement_table(folder: Path, loads: int) -> str:
-    """A row for each metric: the mean difference with its 95 % interval, and each difference beyond two frames."""
+    """A row for each metric: the mean difference between both films, with its 95 % interval. Lines below the table list
+    differences of more than two frames."""
     differences: dict[str, list[float]] = {name: [] for name in METRICS}
     blank_ms, outliers = [], []
     for number in range(loads):
@@ -45,7 +46,7 @@ def agreement_table(folder: Path, loads: int) -> str:
 
 
 def script_metrics(film: Path) -> dict[str, float]:
-    """The metrics that Browsertime's script, with the arguments that Browsertime gives it, computes of `film`."""
+    """The metrics of `film` from Browsertime's script, with the arguments that Browsertime passes to it."""
     script = tool("browsertime").resolve().parents[1] / "visualmetrics" / "visualmetrics-portable.py"
     command: list[str | Path] = [sys.executable, script, "--video", film, "--orange", "--force", "--renderignore", "5"]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)

@@ -19,7 +19,8 @@ SITES = {"demo-news": None, "spinner": 4000}
 
 
 def analysis_table(folder: Path, turns: int) -> str:
-    """A row for each page: seconds and processor time of the analysis, the playable film, and the script on that."""
+    """A row for each page: the seconds and the processor time that three things take: the analysis of the film's log,
+    making the playable film, and Browsertime's script on the playable film."""
     rows = []
     for site, quiet_ms in SITES.items():
         one = load(site, "dsl", RECORDER, folder / site, quiet_ms=quiet_ms)
@@ -34,7 +35,7 @@ def analysis_table(folder: Path, turns: int) -> str:
 
 
 def _cost(work: Callable[[], object]) -> tuple[float, float]:
-    """The wall-clock and the processor time that `work` takes with all that it starts (s)."""
+    """The wall-clock time and the processor time (s) that `work` takes, with all processes that it starts."""
     started, used = time.monotonic(), _cpu_s()
     work()
     return time.monotonic() - started, _cpu_s() - used

@@ -1,4 +1,4 @@
-"""Films of pages that never stop moving: bounded in processor time and bytes."""
+"""Films of pages that never stop moving: the processor time and the bytes that they take, which are bounded."""
 
 from pathlib import Path
 from statistics import median
@@ -8,13 +8,13 @@ from benchmarks.films.text import table
 from dataset.run_files import FILM_LOG
 from films.log import read_log
 
-# The page is over when it has moved for this long.
+# The load ends when the page has moved for this long.
 QUIET_MS = 8000
 GOALS = "goal: 250 ms/s, 20 MB/s"
 
 
 def bounds_table(folder: Path, loads: int) -> str:
-    """A row for each page: cost and bytes of its film a second, and how often it shows a picture."""
+    """A row for each page: the processor time, the bytes and the pictures of its film per second."""
     rows = []
     for site in ("window", "noise"):
         values: dict[str, list[float]] = {}

@@ -1,4 +1,4 @@
-"""The processor time of films of whole loads."""
+"""The processor time that filming a whole load takes."""
 
 from pathlib import Path
 from statistics import median
@@ -6,7 +6,7 @@ from statistics import median
 from benchmarks.films.loads import FFMPEG, NONE, RECORDER, FilmedLoad, load
 from benchmarks.films.text import table
 
-# The goal of each page's film, in ms of processor time.
+# Page and network → the goal: how many ms of processor time the film may take.
 CASES = {("demo-news", "dsl"): 60, ("demo-news", "mss"): 70, ("spinner", "dsl"): 100}
 SPINNER_QUIET_MS = 4000
 # From the load's turn to its first request, with a film and without (goal: 200 ms).
@@ -14,8 +14,8 @@ WAITS = ("turn to request", "without a film")
 
 
 def costs_table(folder: Path, loads: int, *, slow: bool) -> str:
-    """A row for each page and network: the cost of its film, which is the processor time of recorder or FFmpeg and of
-    the X server, less that of the X server without a film."""
+    """A row for each page and network: the cost of the film. This is the processor time of the recorder or of FFmpeg
+    and that of the X server, less the X server's in loads without a film."""
     rows = []
     for (site, network), goal_ms in CASES.items():
         if network == "mss" and not slow:

@@ -16,7 +16,8 @@ LEVEL = 0.90
 
 
 def effects_table(folder: Path, blocks: int) -> str:
-    """A row for each page, network and metric, and for all: the ratio of geometric means with its 90 % interval."""
+    """A row for each page, network and metric, and one for each metric over all pages and networks: the change of the
+    geometric mean by filming, with its 90 % interval."""
     draw = random.Random(1)
     logs: dict[tuple[str, str, str], list[float]] = {}
     for block in range(blocks):
@@ -30,7 +31,7 @@ def effects_table(folder: Path, blocks: int) -> str:
         click.echo(f"block {block + 1} of {blocks}", err=True)
     rows = [[*key, *_interval(ratios)] for key, ratios in logs.items()]
     for metric in METRICS:
-        # A block's mean over pages and networks is one observation.
+        # The mean of a block over pages and networks is one observation.
         pooled = np.mean([ratios for key, ratios in logs.items() if key[2] == metric], axis=0)
         rows.append(["all", "all", metric, *_interval(list(pooled))])
     return f"{table(['page', 'network', 'metric', 'change', '90 % interval'], rows)}\ngoal of all: within 2 %"

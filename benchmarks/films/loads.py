@@ -19,13 +19,14 @@ from tuning import networks, protocols
 RECORDER, FFMPEG, BOTH, NONE = WAYS = ("recorder", "ffmpeg", "both", "none")
 PROTOCOL = "tcp"
 LIMIT_S = 180.0
-# Files of a load besides a run's: FFmpeg's film, and the processor time of programs.
+# The files of such a load that a run does not have: FFmpeg's film, and the processor times of programs.
 FFMPEG_FILM, COSTS = "ffmpeg.mp4", "costs.json"
 
 
 @dataclass(frozen=True)
 class FilmedLoad:
-    """One load: its evidence, the recorder's counts, and the processor time of FFmpeg and of the X server (ms)."""
+    """One load: its evidence, the numbers that the recorder counted, and the processor times of FFmpeg and of the X
+    server (ms)."""
 
     folder: Path
     evidence: Evidence
@@ -35,7 +36,8 @@ class FilmedLoad:
 
     @property
     def film_ms(self) -> float:
-        """The processor time of the program that films and of the X server, which also draws."""
+        """The processor time (ms) of the recorder or FFmpeg, and of the X server. The X server's includes drawing the
+        page."""
         return self.ffmpeg_ms + self.counts.get("recorder_ms", 0.0) + self.display_ms
 
     @property
@@ -49,8 +51,8 @@ class FilmedLoad:
 def load(
     site: str, network: str, way: str, folder: Path, *, quiet_ms: int | None = None, script: str = ""
 ) -> FilmedLoad:
-    """Load the page of `site` on `network` over TCP in `folder`, filmed in this `way`. `script` is asked of the page at
-    the end. Raises EyelevelError when the load fails."""
+    """Load the page of `site` on `network` over TCP, filmed in this `way`. The load's files are in `folder`. `script`
+    is the path of a script that runs in the page at the end. Raises EyelevelError when the load fails."""
     sites = folder.parent / "sites"
     site_folder = sites / site if (sites / site).exists() else made_site(site, sites)
     net, protocol = networks.load()[network], protocols.load()[PROTOCOL]
@@ -71,6 +73,6 @@ def load(
 
 
 def asked(load: FilmedLoad) -> Any:
-    """The page's answer to the script that it was asked."""
+    """The result of the script that ran in the page at the end."""
     answers = [answer for scripts in load.evidence.page["browserScripts"] for answer in scripts["custom"].values()]
     return next(answer["asked"] for answer in answers if isinstance(answer, dict) and "asked" in answer)

@@ -1,2 +1,2 @@
-// The times at which the page asked for its changes (ms since 1970).
+// The times at which the page made its changes (ms since 1970), as the page noted them.
 (() => ({ asked: window.marks }))();

@@ -1,4 +1,5 @@
-"""Changes in a film against the page's own marks of them, by one clock."""
+"""How much later than in the page changes are in the film. The page marks the time of each change, by the same
+clock."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ ASK = Path(__file__).with_name("marks.js")
 
 
 def marks_table(folder: Path, loads: int) -> str:
-    """A row for each distance of changes: how long after the page's mark they are in the film."""
+    """A row for each interval between changes: how much later than the page's mark a change is in the film."""
     rows = []
     for every_ms in (100, 250):
         late_ms: list[float] = []
@@ -38,7 +39,8 @@ def marks_table(folder: Path, loads: int) -> str:
 
 
 def lateness(folder: Path, marks_ms: Sequence[float]) -> list[float]:
-    """How long after each of `marks_ms` (ms since 1970) the film in `folder` shows that change, in ms."""
+    """For each change: how many ms after its mark (one of `marks_ms`, in ms since 1970) the film in `folder` shows it.
+    Changes that the film does not show are left out."""
     film = folder / FILM_LOG
     log, numbers = read_log(film), list[int]()
 

@@ -1,4 +1,4 @@
-"""Pages that are filmed: a still one, some that never stop moving, and one that says when it changes."""
+"""The pages that are filmed: demo sites, pages that never stop moving, and pages that note when they change."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 
 URL = "https://films.example/"
-# Changes of the page that says when they are.
+# The number of changes of a page that notes their times.
 MARKS = 80
 
 SPINNER = """<style>
@@ -35,7 +35,7 @@ NOISE = """<canvas id="c" width="1366" height="768" style="position:fixed;inset:
   }
   draw();
 </script>"""
-# Each change paints the window in a colour that is its number; the page notes when it asked for it.
+# Each change paints the window in a colour that contains the change's number; the page notes when it set the colour.
 MARKED = """<script>
   window.marks = [];
   function change() {{
@@ -57,7 +57,7 @@ BODIES = {
 
 
 def made_site(name: str, folder: Path) -> Path:
-    """The folder of the site of this `name`: a demo site, or one of BODIES."""
+    """Make the site of this `name`, a demo site or one of BODIES, in `folder`; returns the site's folder."""
     if name not in BODIES:
         return write_site(generate(name), folder / name).folder
     page = f"<!doctype html><title>{name}</title><h1>{name}</h1>{BODIES[name]}"

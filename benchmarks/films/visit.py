@@ -1,7 +1,7 @@
-"""`python -m benchmarks.films.visit WAY SCRIPT SPEC`: a visit whose load is filmed in another way (`loads.WAYS`), and
-whose page is asked SCRIPT, a file, at the end.
+"""`python -m benchmarks.films.visit WAY SCRIPT SPEC`: make a visit whose load is filmed in one of `loads.WAYS`.
 
-It notes the processor time of FFmpeg and of the X server from their start to their end.
+At the end, the script in the file SCRIPT runs in the page, unless SCRIPT is empty. The visit also stores the processor
+times of FFmpeg and of the X server from their start to their end.
 """
 
 import json
@@ -20,7 +20,8 @@ from browsers.browsertime.run import run_browsertime
 from measure.run import visit
 from measure.run.visit import keep_film
 
-# The last argument is the film. `times` has the processor time of a shell's children in its second line.
+# The program that Browsertime starts as FFmpeg. Its last argument is the film. The second line of `times` is the
+# processor time of the shell's children.
 SCRIPT = """#!/bin/sh
 size=$3
 left=$#
@@ -36,7 +37,8 @@ status=$?
 times > "{results}/times"
 exit $status
 """
-# FFmpeg needs its rate again before its film, which it would else take from its first frames.
+# How the film is made in each way. FFmpeg needs its rate a second time, before the film's name: otherwise it would
+# guess the film's rate from the first frames.
 STARTS = {
     RECORDER: '{recorder} record --size "$size" "$film"',
     FFMPEG: '{ffmpeg} "$@" -r 30 "{results}/{film}" && : > "$film"',
@@ -99,7 +101,7 @@ def main(way: str, script: str, spec: str) -> None:
 
 
 def _run_ms(program: str) -> float:
-    """For how long the threads of `program` have run (ms)."""
+    """How long the threads of `program` have run so far (ms)."""
     threads = [
         thread
         for process in Path("/proc").iterdir()
@@ -110,7 +112,8 @@ def _run_ms(program: str) -> float:
 
 
 def _children_ms(times: Path) -> float:
-    """The processor time of a shell's children, by what its `times` printed (POSIX, section 2.15)."""
+    """The processor time (ms) of a shell's children. `times` is a file with the output of the shell's command of that
+    name (POSIX, section 2.15)."""
     total_s = 0.0
     for time in times.read_text().splitlines()[1].split():
         minutes, _, seconds = time.rstrip("s").partition("m")

@@ -161,7 +161,7 @@ def percentages(difference: Estimate) -> Mapping[str, object]:
 @click.option("--net", default="lte", show_default=True, help="The network of the loads.")
 @click.option("--loads", default=30, show_default=True, help="Loads for each protocol and condition.")
 def main(user_id: int, delay_ms: float, turns: int, count: int, site: str, net: str, loads: int) -> None:
-    """Print how far off round trips and page loads are when an ordinary user measures them, beside root's.
+    """Print how far off round trips and page loads are when an ordinary user measures them, compared with root's.
 
     Run it as root, in a checkout and with a cache (EYELEVEL_CACHE) that are the user's.
 

@@ -32,7 +32,7 @@ INSIDE = "BENCHMARK_INSIDE"
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the numbers to this file.")
 @reports_errors
 def main(seconds: float, probes: int, only: str | None, json_path: Path | None) -> None:
-    """Measure the shells beside other emulators, idle and with one busy loop per core."""
+    """Compare the shells with other emulators, on an idle machine and with one busy loop per core."""
     if os.geteuid() != 0:
         raise EyelevelError("the benchmark makes network namespaces; run it as root")
     if INSIDE not in os.environ:

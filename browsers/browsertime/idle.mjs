@@ -1,21 +1,21 @@
-// Whether the other processes of this jail are idle, by the kernel's account of each of their threads.
+// Determines whether the other processes in this jail are idle, from the kernel's account of each of their threads.
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
-// From one look to the next; one takes about 3 ms.
+// The time from one look at the threads to the next; a look takes about 3 ms.
 const LOOK_MS = 20;
 
-// The threads of all processes in `proc` but this one and those of the programs in `apart`.
+// The threads of all processes in `proc`, except this process and those of the programs in `apart`.
 export class Threads {
   constructor(apart, proc = "/proc") {
     this.apart = apart;
     this.proc = proc;
-    // How long each thread had run or waited at the last look, by its folder.
+    // The folder of a thread → how long the thread had run or waited at the last look.
     this.times = new Map();
   }
 
-  // For how many ms they all have run, or waited for a processor; null when some have ended since the last look, of
-  // which nobody knows how long they ran. It is 0 where the kernel keeps no account.
+  // For how many ms all threads together have run, or waited for a processor. It is null if a thread has ended since
+  // the last look, since it is not known how long that thread ran; and 0 if the kernel keeps no account.
   timeMs() {
     const times = new Map();
     for (const thread of this._folders()) {
@@ -29,7 +29,8 @@ export class Threads {
     return allRemain ? [...times.values()].reduce((sum, time) => sum + time, 0) : null;
   }
 
-  // Whether all sleep. One that could run or waits for a disk does not, though nothing may be in its account yet.
+  // Whether all threads sleep. A thread that is ready to run or waits for a disk does not sleep, although its account
+  // may not show this yet.
   allSleep() {
     return [...this.times.keys()].every((thread) => {
       const status = read(`${thread}/stat`) ?? "";
@@ -51,9 +52,9 @@ export class Threads {
   }
 }
 
-// Waits until `threads` sleep, and together have used less than `used_ms` in the last `window_ms`, but at most
-// `limit_ms`. Resolves to how long that took (`waited_ms`), whether they were idle then, and what they had used in the
-// last window (`used_ms`, null where that is unknown).
+// Waits until `threads` are idle: all sleep, and together they have used less than `used_ms` in the last `window_ms`.
+// Waits no longer than `limit_ms`. Resolves to how long this took (`waited_ms`), whether the threads were idle then
+// (`is_idle`), and how much time they had used in the last window (`used_ms`, null if that is unknown).
 export async function untilIdle(threads, { window_ms: windowMs, used_ms: mostMs, limit_ms: limitMs }) {
   const beganMs = performance.now();
   let looks = [];

@@ -1,11 +1,11 @@
-// Loaded into Browsertime's Node before Browsertime itself. It navigates to the page as Browsertime does, from the page
-// before and when the orange has gone, and notes when. Browsertime is then made to ask whether the page has finished
-// after `ask_after_ms`, in place of its two seconds. The driver answers no script before the load event, so that no
-// script runs in the page while it loads.
+// Loaded into Browsertime's Node before Browsertime itself. Like Browsertime, it navigates to the page by a script in
+// the previous page, once the orange has disappeared; it also notes the time. Browsertime then asks whether the page
+// has finished after `ask_after_ms`, instead of after two seconds. The driver runs no script in the page before the
+// load event.
 //
-// When the film has ended, `navigation.json` of the results has two times in ms since 1970: when this navigation began
-// (`began_ms`), and when the one began of the page that is there then (`page_ms`), by the browser's own clock. A page that
-// goes on to another one by itself has two that differ.
+// When the film has ended, two times are written to `navigation.json` in the results, in ms since 1970: when this
+// navigation began (`began_ms`), and when the navigation to the page that is there by then began (`page_ms`), by the
+// browser's own clock. They differ if the first page has navigated to another one by itself.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,7 +14,7 @@ import { part, replace } from "./browsertime.mjs";
 const { MeasureVideo } = await part("core/engine/command/measure/video.js");
 const { SeleniumRunner } = await part("core/seleniumRunner.js");
 
-// A return visit has two navigations, of which the last is measured.
+// When the last navigation began. A return visit has two navigations, and the last one is measured.
 let beganMs = null;
 
 replace(

@@ -1,12 +1,14 @@
-// Loaded into Browsertime's Node before Browsertime itself: what it asks a page at the end it asks at once, without its
-// benchmark of the processor, which takes as long as all the rest, and holds up Node as it starts, too.
+// Loaded into Browsertime's Node before Browsertime itself: all scripts that ask a page something at its end run in a
+// single request. Browsertime's benchmark of the processor is left out: it takes as long as all other scripts together,
+// and also delays Node when it starts.
 import { createRequire, Module } from "node:module";
 import { fileURLToPath } from "node:url";
 import { PROGRAM, part, replace } from "./browsertime.mjs";
 
 const BENCHMARK = "cpuBenchmark";
 
-// Browsertime first tries each script as a module of its own, which would run this one.
+// Browsertime first imports each script as a module, which would run the benchmark in Node. So an empty module replaces
+// it.
 const file = fileURLToPath(new URL(`../browserscripts/browser/${BENCHMARK}.js`, PROGRAM));
 createRequire(PROGRAM).cache[file] = Object.assign(new Module(file), { filename: file, loaded: true });
 
@@ -16,13 +18,13 @@ replace(
   SeleniumRunner,
   "runScripts",
   (original) =>
-    // `categories`: category → name → script. Resolves to what each script says, in the same form.
+    // `categories`: category → name → script. Resolves to the scripts' results in the same form.
     async function (categories) {
       const { [BENCHMARK]: benchmark, ...browser } = categories.browser;
       const others = { ...categories, browser };
       try {
         const results = answers(others, await this.driver.executeScript(`return [${list(others).map(answer)}];`, null));
-        // Windows that the page opened, and the dialog for printing, stand in front of it, and in its film.
+        // Count windows: those that the page opened, and a dialog for printing, cover the page in its film.
         if (results.custom) results.custom.windows = (await this.driver.getAllWindowHandles()).length;
         return results;
       } catch (error) {
@@ -38,13 +40,14 @@ function list(categories) {
   );
 }
 
-// An expression that comes to what a script does, or to why it fails. Each script is an expression and a semicolon.
+// An expression whose value is the script's result, or the error if it fails. Each script is an expression and a
+// semicolon.
 function answer({ content }) {
   const expression = content.trim().replace(/;$/, "");
   return `(() => { try { return { value: ${expression} }; } catch (error) { return { error: String(error) }; } })()`;
 }
 
-// The answers to all scripts, in their order, in the form of `categories`.
+// The results of all scripts, in the form of `categories`. `outcomes` are in the order of `list(categories)`.
 function answers(categories, outcomes) {
   const results = Object.fromEntries(Object.keys(categories).map((category) => [category, {}]));
   list(categories).forEach(({ category, name }, place) => {

@@ -1,6 +1,6 @@
-// Loaded into Browsertime's Node before Browsertime itself: it then ends with the browser, without the two
-// seconds that it "gives the browsers some time to stop". Nothing follows here that would need them, and
-// the replay ends whatever is left.
+// Loaded into Browsertime's Node before Browsertime itself: Browsertime ends as soon as the browser has, without
+// waiting two seconds, which it does to "give the browsers some time to stop". Nothing follows here that would need
+// this wait, and the replay ends all processes that are left.
 import { part, replace } from "./browsertime.mjs";
 
 const { Iteration } = await part("core/engine/iteration.js");

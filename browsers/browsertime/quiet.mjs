@@ -1,8 +1,9 @@
-// Loaded into Browsertime's Node before Browsertime itself: the page is asked whether it has finished when it can have
-// at the earliest, by what it said before, and not five times a second. It has finished when no request is under way,
-// either: what has not ended, the page does not know, and a slow answer would be missing. How many there are, each
-// browser's own module says (`requestsUnderWay`). Once, when the page has been quiet for `quietSignTime` ms, the
-// event "quiet" is emitted (`turn.mjs`); for that it may be asked once more.
+// Loaded into Browsertime's Node before Browsertime itself. The page is not asked five times a second whether it has
+// finished. Its last answer says when it can have finished at the earliest; then it is asked again. It has finished
+// only if no request is under way, either: a page does not know of responses that have not ended, so a slow one would
+// be missing. Each browser has its own module that counts these requests (`requestsUnderWay`). When the page has been
+// quiet for `quietSignTime` ms, the event "quiet" is emitted once (`turn.mjs`); the page may be asked once more for
+// this.
 import { setTimeout as delay } from "node:timers/promises";
 import { part, replace } from "./browsertime.mjs";
 
@@ -16,7 +17,7 @@ replace(
     async function (check) {
       const { pageCompleteWaitTime, pageCompleteCheckPollTimeout, quietSignTime, timeouts } = this.options;
       const over = new AbortController();
-      // A page may say anything.
+      // The page's answer may be any value.
       const pauseMs = (waitMs) => {
         const pause = Math.min(waitMs, pageCompleteWaitTime);
         return pause >= 1 ? pause : pageCompleteCheckPollTimeout;
@@ -28,7 +29,7 @@ replace(
           const [waitMs, quietMs, patienceMs] = Array.isArray(answer) ? answer : [];
           if (waitMs === 0) {
             if (patienceMs === 0 || (await this.requestsUnderWay()) === 0) return true;
-            // From the end of an answer on, the page must be quiet again for so long, so this is soon enough.
+            // After the end of the response the page must be quiet for this long anyway, so waiting delays nothing.
             await delay(pauseMs(Math.min(patienceMs, pageCompleteWaitTime)));
             continue;
           }

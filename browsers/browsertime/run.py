@@ -1,4 +1,4 @@
-"""Running Browsertime once, and all that it starts."""
+"""Runs Browsertime once, with all programs that it starts."""
 
 import json
 import os
@@ -19,19 +19,20 @@ from base.processes import first_readable, pidfd, pinned
 from browsers.contract import HOME
 
 SCRIPTS = Path(__file__).parent
-# The changes to Browsertime, whatever is loaded. The first replaces what the others extend.
+# The changes to Browsertime for every load. The first one comes first: it replaces a method that others then extend.
 CHANGES = tuple(
     SCRIPTS / f"{name}.mjs" for name in ("navigation", "turn", "when_ready", "quiet", "page_scripts", "quick_stop")
 )
 CONFIGURATION = "config.json"
-# The free space for the results is checked this often, and this share of the file system must be free, so that it lasts
-# until the next check. (A film of noise takes 94 MB a second.)
+# How often the free space for the results is checked, and which share of the file system must be free, so that the
+# space lasts until the next check. (A film of noise takes 94 MB a second.)
 LOOK_S = 0.5
 SPARE_SHARE = 1 / 8
-# How long a browser may take until it shows an empty page, also on a machine that is busy.
+# How long a browser may take until it shows an empty page, even on a busy machine.
 READY_LIMIT_S = 120.0
 
-# The messages over Browsertime's standard input; those that it sends there are shorter than SIGN_BYTES (`turn.mjs`).
+# The messages over Browsertime's standard input, which is a socket (`turn.mjs`). Those that Browsertime sends are
+# shorter than SIGN_BYTES.
 SCREEN, BEGIN = b"screen\n", b"begin\n"
 QUIET, OVER = b"quiet\n", b"over\n"
 SIGN_BYTES = 64
@@ -39,11 +40,12 @@ SIGN_BYTES = 64
 
 @dataclass(frozen=True)
 class Turn:
-    """The callbacks of a load whose browser shows an empty page and has settled.
+    """The callbacks of a load.
 
-    `await_begin` returns when the load is to begin, or when the descriptor that it gets can be read, since Browsertime
-    has ended. It raises EyelevelError when the load is not wanted any more. `say_quiet` is called when the page has
-    been quiet for a while (`QUIET_SIGN_MS`), `say_over` when the film has ended, after which nothing is measured.
+    `await_begin` is called when the browser shows an empty page. It returns when the load must begin. It also returns
+    when its argument, a descriptor, becomes readable: then Browsertime has ended. It raises EyelevelError when the load
+    is not wanted any more. `say_quiet` is called when the page has been quiet for a while (`QUIET_SIGN_MS`), and
+    `say_over` when the film has ended; nothing is measured after that.
     """
 
     await_begin: Callable[[int], None] = lambda _ended: None
@@ -64,32 +66,32 @@ def run_browsertime(
     await_screen: Callable[[], None],
     turn: Turn = Turn(),
 ) -> int:
-    """Run Browsertime, which loads `target`, a URL or a script, when it is its `turn`; returns its exit status.
+    """Run Browsertime; it loads `target`, a URL or a script, when it is the load's `turn`. Returns its exit status.
 
     Browsertime loads its own modules at once, and starts the browser when `await_screen` has returned. The recorder
     films the load on `film_cores`.
 
-    Browsertime and the browser run in a jail in which they can write only the results; `readable` are further files
-    that they can read. `changes` are modules that change Browsertime, in addition to `CHANGES`; `x_sockets` is the
-    folder with the socket of the display. The variables of `environment` are added to ours, and HOME and the like are
-    below the results. The output is appended to `log`.
+    Browsertime and the browser run in a jail in which they can write only the results. `readable`: further files that
+    they can read. `changes`: modules that change Browsertime, in addition to `CHANGES`. `x_sockets`: the folder with
+    the display's socket. `environment`: variables that are added to our own; HOME and similar ones name folders below
+    the results. The output is appended to `log`.
 
-    Raises EyelevelError, whose message is also the log's last line, when the browser is not ready within READY_LIMIT_S,
-    when the load does not end within `limit_s` of its turn, when the file system of the results is almost full, or when
-    the load is not wanted any more.
+    Raises EyelevelError when the browser is not ready within READY_LIMIT_S, when the load has not ended `limit_s` after
+    its beginning, when the file system of the results is almost full, or when the load is not wanted any more. The
+    error's message also becomes the last line of the log.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
-    # Run by our Node: the script's first line would take the first one in PATH.
+    # Our own Node runs Browsertime. The first line of Browsertime's script would take the first Node in PATH.
     command: list[str | Path] = [tool("node")]
     for script in (*CHANGES, *changes):
         command += ["--import", script]
     command += [program, "--config", results / CONFIGURATION, target]
     variables = {
         "PATH": f"{film_recorder(results, film_cores)}:{os.environ['PATH']}",
-        # A cache that Node compiles into TMPDIR would be removed with it.
+        # Node would put its cache of compiled modules into TMPDIR, which is removed after the load.
         "NODE_DISABLE_COMPILE_CACHE": "1",
         **home_in(results),
         **environment,
@@ -118,14 +120,15 @@ def run_browsertime(
             os.write(log.fileno(), f"{fault}\n".encode())
         raise
     finally:
-        # Also the browser, its driver and the recorder, which do not end with Browsertime itself.
+        # This also ends the browser, its driver and the recorder, which may outlive Browsertime.
         end_at_once(process)
 
 
 def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s: float) -> None:
-    """Let Browsertime, which speaks by `signs`, begin at its `turn`; returns when it has `ended`.
+    """Exchange messages with Browsertime through the socket `signs`, and let the load begin at its `turn`.
 
-    Raises EyelevelError that says why it must be ended.
+    Returns when Browsertime has ended, so that the descriptor `ended` can be read. Raises EyelevelError when
+    Browsertime must be ended; the message says why.
     """
     descriptors, has_begun = [ended, signs.fileno()], False
     until_s = time.monotonic() + READY_LIMIT_S
@@ -162,7 +165,8 @@ def _say(signs: socket.socket, sign: bytes) -> None:
 
 
 def home_in(results: Path) -> dict[str, str]:
-    """Where programs keep what is theirs: below `results`, whose folders are made."""
+    """Create folders in `results` for the files that programs keep for themselves; returns the variables that name
+    these folders."""
     home = results / HOME
     folders = {
         "HOME": home,
@@ -177,8 +181,10 @@ def home_in(results: Path) -> dict[str, str]:
 
 
 def film_recorder(results: Path, cores: Collection[int]) -> Path:
-    """A folder with the recorder, which runs on `cores`, in the place of FFmpeg: Browsertime starts the first `ffmpeg`
-    in PATH, so this folder is put in front."""
+    """Create a folder with a program `ffmpeg` that is in fact the recorder, running on `cores`; returns the folder.
+
+    Browsertime starts the first `ffmpeg` in PATH, so this folder must come first there.
+    """
     folder = results / "bin"
     folder.mkdir()
     script = folder / "ffmpeg"

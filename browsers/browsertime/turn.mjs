@@ -1,9 +1,12 @@
-// Loaded into Browsertime's Node before Browsertime itself, so that a load begins when it is its turn. Over the standard
-// input, a socket, it is told "screen" when the display accepts clients, and starts the browser; says "ready" when that
-// shows an empty page, and goes on when it is told "begin"; it says "quiet" when the measured page has been quiet for a
-// while (`quiet.mjs`), and "over" when the film has ended and the page was asked when it was navigated to
-// (`navigation.mjs`), after which nothing is measured any more. When the other end is closed before the load begins, it
-// ends. The waits immediately before a page is navigated to (`when_ready.mjs`) come after "begin".
+// Loaded into Browsertime's Node before Browsertime itself, so that a load begins when it is its turn. The standard
+// input is a socket, over which these messages pass:
+// - It receives "screen" when the display accepts clients, and starts the browser.
+// - It sends "ready" when the browser shows an empty page, and waits.
+// - It receives "begin", and begins the load. The waits before the navigation (`when_ready.mjs`) come after this.
+// - It sends "quiet" when the measured page has been quiet for a while (`quiet.mjs`).
+// - It sends "over" when the film has ended and the page was asked for the time of its navigation (`navigation.mjs`).
+//   Nothing is measured any more after this.
+// If the other end of the socket is closed before the load begins, Browsertime ends.
 import { Socket } from "node:net";
 import { part, replace } from "./browsertime.mjs";
 
@@ -14,7 +17,7 @@ const { MeasureVideo } = await part("core/engine/command/measure/video.js");
 const turns = new Socket({ fd: 0, readable: true, writable: true });
 const giveUp = () => process.exit(1);
 turns.once("end", giveUp);
-// The next sign. It comes only after the previous one has been answered.
+// The next message. It comes only after the previous one has been answered.
 const sign = () => new Promise((come) => turns.once("data", come));
 const screen = sign();
 
@@ -46,7 +49,7 @@ replace(
   "start",
   (original) =>
     async function (...parameters) {
-      // A return visit has a load before, which is not the measured one.
+      // Only from here on: in a return visit, the load before this one is not measured.
       process.on("quiet", () => turns.write("quiet\n"));
       return original.apply(this, parameters);
     },

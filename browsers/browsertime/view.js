@@ -1,4 +1,4 @@
-// The page at the end of its load: the device as it sees it, and what its page script did (record/page_script.js).
+// Asks the page at the end of its load how it sees its device, and what its page script did (record/page_script.js).
 (() => {
   const { steps, ended, fault } = window[Symbol.for("eyelevel.page_script")] ?? {};
   return {

@@ -1,17 +1,17 @@
-// Loaded into Browsertime's Node before Browsertime itself: a page is navigated to once the browser is idle and its
-// film has begun, instead of after a fixed time. The orange is painted before the load's turn comes (`turn.mjs`), so
-// that all that is filmed is orange, and the film begins while the browser is looked at: the recorder has the screen
-// when it says that it records. How long each took is in `readiness.json` of the results.
+// Loaded into Browsertime's Node before Browsertime itself: the navigation begins as soon as the browser is idle and
+// the film has begun, instead of after a fixed time. The orange is painted before the load's turn comes (`turn.mjs`),
+// so that the film begins with orange. The film is started during the wait for the idle browser: when the recorder
+// announces that it records, it has stored the screen. `readiness.json` in the results says how long both waits took.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { part, replace } from "./browsertime.mjs";
 import { Threads, untilIdle } from "./idle.mjs";
 
-// The program that films is Browsertime's child as well.
+// The recorder is Browsertime's child, like the browser, but need not be idle.
 const APART = ["film-recorder"];
-// The beginning of a dialog's text, by which one knows it again.
+// An error quotes this many letters of a dialog's text, so that a person recognises the dialog.
 const DIALOG_LETTERS = 200;
-// The first frame has been handed on to the screen when the second begins.
+// When the second frame begins, the first one has been passed to the screen.
 const PAINTED = "return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));";
 const IS_ORANGE = "return document.getElementById('browsertime-orange') !== null;";
 
@@ -21,14 +21,15 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 const { setOrangeBackground } = await part("video/screenRecording/setOrangeBackground.js");
 const { Video } = await part("video/video.js");
 
-// The beginning of the film.
+// Resolves when the film has begun, to how long that took.
 let filming = Promise.resolve(null);
 
-// `error`, which then says in its message why a page could not be loaded: Browsertime's own has that in a field alone.
+// Puts the reason why a page could not be loaded into the message of `error`, and returns it. In Browsertime's own
+// error, the reason is only in a field.
 function named(error) {
   const cause = error.extra?.cause ?? error;
   if (cause.name === "UnexpectedAlertOpenError") {
-    // ChromeDriver has the text in its message alone.
+    // ChromeDriver has the dialog's text only in the message of its error.
     const text = cause.getAlertText() ?? /\{Alert text : ([^]*)\}/.exec(cause.message)?.[1] ?? cause.message;
     error.message = `the page opened a dialog: ${JSON.stringify(text.slice(0, DIALOG_LETTERS))}`;
   } else if (cause !== error) {
@@ -58,7 +59,7 @@ replace(
   () =>
     async function (page, index) {
       const driver = this.browser.getDriver();
-      // After the first of two visits it is gone.
+      // In a return visit, the first visit has removed the orange.
       if (!(await driver.executeScript(IS_ORANGE))) await paint(driver, this.options);
       this.video = new Video(this.storageManager, this.options, this.browser);
       const beganMs = performance.now();
@@ -77,7 +78,7 @@ replace(
         untilIdle(new Threads(APART), readiness),
         filming,
       ]);
-      // A return visit has two loads, of which the last is measured.
+      // In a return visit, the second load overwrites the first one's file, and the second load is the measured one.
       writeFileSync(join(resultDir, "readiness.json"), JSON.stringify({ browser, film }));
       try {
         return await original.apply(this, page);

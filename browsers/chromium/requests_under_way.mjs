@@ -1,13 +1,14 @@
-// Loaded into Browsertime's Node before Browsertime itself: how many requests are under way, by the log that ChromeDriver
-// keeps of what DevTools say of the network. Browsertime makes its HAR of the same log, so what is read early is kept.
+// Loaded into Browsertime's Node before Browsertime itself: counts the requests that are under way, from ChromeDriver's
+// log of the network events of DevTools. Reading removes entries from this log, from which Browsertime later makes its
+// HAR, so the entries that are read here are kept for Browsertime.
 import { part, replace } from "../browsertime/browsertime.mjs";
 
 const { SeleniumRunner } = await part("core/seleniumRunner.js");
 const { getLogs } = SeleniumRunner.prototype;
 
 const LOG = "performance";
-// Requests that no page waits for, such as reports to servers, and those that may be under way for as long as the page is
-// there: browsers take no more of a video than they need.
+// Kinds of requests that do not count: those for which no page waits, such as reports to servers, and those that may be
+// under way as long as the page exists, such as for a video, of which browsers read no more than they need.
 const NOT_AWAITED = new Set(["Ping", "CSPViolationReport", "Media", "EventSource"]);
 
 let early = [];
@@ -27,7 +28,7 @@ replace(
     async function (type) {
       const entries = await original.call(this, type);
       if (type !== LOG) return entries;
-      // Whoever takes the log ends a page with it, or begins one.
+      // Browsertime reads the log only at the end of a page or before a new one, so no request of a page is left.
       const all = [...early, ...entries];
       early = [];
       underWay.clear();

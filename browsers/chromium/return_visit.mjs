@@ -1,5 +1,6 @@
-// A page load by a browser that has been there before: it knows the servers, and may send its first request with the
-// handshake, but has no connection to them and nothing in its caches. Browsertime runs this in place of a URL.
+// Loads a page with a browser that has visited it before: the browser knows the servers, and may send its first request
+// with the handshake. It has no connection to the servers, and nothing in its caches. Browsertime runs this script in
+// place of a URL.
 export default async function (context, commands) {
   const url = process.env.EYELEVEL_RETURN_URL;
   await commands.navigate(url);

@@ -1,5 +1,5 @@
-// Loaded into Browsertime's Node before Browsertime itself: Firefox notes each request of its network stack, its own
-// included, in requests.jsonl of the results, from before the first page on.
+// Loaded into Browsertime's Node before Browsertime itself: Firefox logs each request of its network stack, including
+// its own ones, to requests.jsonl in the results. It begins before the first page.
 import { join } from "node:path";
 import { runOnceStarted } from "./privileged_script.mjs";
 

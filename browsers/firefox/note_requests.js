@@ -1,6 +1,6 @@
-// Run in Firefox itself, with its rights: appends a line of JSON to a file for each thing that happens to a channel,
-// which is one request, or one hop of a redirected one. `browsers.firefox.requests` reads it. Every line is written at
-// once, so that the log is whole when the browser is killed.
+// Run in Firefox itself, with its rights: appends a line of JSON to a file for each event of a channel. A channel is
+// one request, or one step of a redirected request. `browsers.firefox.requests` reads the file. Each line is written at
+// once, so that the log is complete even if the browser is killed.
 const [path] = arguments;
 const file = Cc["@mozilla.org/file/local;1"].createInstance(Ci.nsIFile);
 file.initWithPath(path);
@@ -10,12 +10,12 @@ log.init(file, WRITE | CREATE | APPEND, 0o644, 0);
 
 const { TYPE_DOCUMENT, TYPE_WEBSOCKET, TYPE_WEB_MANIFEST, TYPE_INTERNAL_IMAGE_FAVICON } = Ci.nsIContentPolicy;
 const { TYPE_BEACON, TYPE_PING, TYPE_CSP_REPORT, TYPE_MEDIA, TYPE_INTERNAL_EVENTSOURCE } = Ci.nsIContentPolicy;
-// Requests that no page waits for, reports to servers, and requests that may be under way for as long as the page is
-// there: browsers take no more of a video than they need.
+// Kinds of requests that do not count: those for which no page waits, such as reports to servers, and those that may be
+// under way as long as the page exists, such as for a video, of which browsers read no more than they need.
 const NOT_AWAITED = [TYPE_BEACON, TYPE_PING, TYPE_CSP_REPORT, TYPE_MEDIA, TYPE_INTERNAL_EVENTSOURCE];
 const begun = new Set();
 
-// The value of an attribute, or null while it has none, which it says by an exception.
+// The value of an attribute, or null if it has none; reading an attribute without a value throws an exception.
 const known = (attribute) => {
   try {
     return attribute() || null;
@@ -43,7 +43,7 @@ const begin = (channel) => {
 const answer = (channel) => ({
   status: channel.responseStatus,
   protocol: known(() => channel.QueryInterface(Ci.nsIHttpChannelInternal).protocolVersion),
-  // For a request through a proxy that resolves hosts, Firefox gives an address of its own.
+  // For a request through a proxy that resolves hosts, Firefox reports an address of its own choice, not the server's.
   address: known(() => channel.QueryInterface(Ci.nsIProxiedChannel).proxyInfo)
     ? null
     : known(() => channel.QueryInterface(Ci.nsIHttpChannelInternal).remoteAddress),
@@ -53,12 +53,12 @@ const end = (channel) => ({
   code: channel.status,
 });
 const NOTES = {
-  // The target of a redirect is not opened, but made ready like all others.
+  // The target of a redirect has no opening event, only this one, which all requests have.
   "http-on-opening-request": () => ({}),
   "http-on-modify-request": () => ({}),
   "http-on-examine-response": answer,
   "http-on-examine-merged-response": answer,
-  // A request that the cache answers was not sent.
+  // The cache has answered this request, so it was not sent.
   "http-on-examine-cached-response": (channel) => ({ status: channel.responseStatus }),
   "http-on-failed-opening-request": end,
   "http-on-stop-request": end,
@@ -71,7 +71,7 @@ const observer = {
     const beginning = begun.has(channelId) ? {} : begin(channel);
     begun.add(channelId);
     const line = { at_ms: Date.now(), channel: channelId, event: topic, ...beginning, ...NOTES[topic](channel) };
-    // A stream takes bytes, one for each character.
+    // The stream writes each character as one byte, so the text must be encoded first.
     const bytes = unescape(encodeURIComponent(`${JSON.stringify(line)}\n`));
     log.write(bytes, bytes.length);
   },

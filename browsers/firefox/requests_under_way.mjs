@@ -1,5 +1,5 @@
-// Loaded into Browsertime's Node before Browsertime itself: how many requests are under way, by the log that Firefox
-// writes of its network stack (`note_requests.js`).
+// Loaded into Browsertime's Node before Browsertime itself: counts the requests that are under way, from the log that
+// Firefox writes of its network stack (`note_requests.js`).
 import { readFile } from "node:fs/promises";
 import { part } from "../browsertime/browsertime.mjs";
 import { logOf } from "./network_log.mjs";
@@ -8,7 +8,7 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 
 SeleniumRunner.prototype.requestsUnderWay = async function () {
   const underWay = new Set();
-  // Text after the last line's end is being written.
+  // Text after the last line break is an incomplete line, which is still being written.
   const lines = (await readFile(logOf(this.options), "utf8")).split("\n").slice(0, -1);
   for (const line of lines) {
     const { channel, url, awaited, by_browser, code } = JSON.parse(line);

@@ -1,5 +1,5 @@
 // Run in Firefox itself, with its rights: requests to some hosts go through a proxy of CONNECT-UDP (RFC 9298), which
-// resolves them. No preference of Firefox's makes it use one.
+// resolves their names. Firefox has no preference for this.
 const [connectUdp] = arguments;
 const [host, port] = connectUdp.proxy;
 const hosts = new Set(connectUdp.hosts);
@@ -23,14 +23,15 @@ const proxy = service.newMASQUEProxyInfo(
 );
 const filter = {
   QueryInterface: ChromeUtils.generateQI(["nsIProtocolProxyChannelFilter"]),
-  // Other hosts do not exist, and are to be missed as they are without a proxy: one that refuses a host is asked again
-  // over TCP.
+  // Other hosts do not exist, and their requests must fail as they do without a proxy. If the proxy refused these
+  // hosts, Firefox would ask it again over TCP.
   applyFilter: (channel, otherwise, result) =>
     result.onProxyFilterResult(hosts.has(channel.URI.host) ? proxy : otherwise),
 };
 service.registerChannelFilter(filter, 0);
 
-// Before its first request of HTTPS Firefox has not read which servers it knows to speak HTTP/3, and would use TCP.
+// Only at its first HTTPS request does Firefox read which servers speak HTTP/3, too late for that request, which would
+// use TCP. So it sends one to nowhere now.
 const { NetUtil } = ChromeUtils.importESModule("resource://gre/modules/NetUtil.sys.mjs");
 return new Promise((resolve) => {
   NetUtil.asyncFetch({ uri: NOWHERE, loadUsingSystemPrincipal: true }, (_stream, status) =>

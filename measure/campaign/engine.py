@@ -21,7 +21,8 @@ from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.run.setting import Setting
 
-# A stop may have left the rows of the last blocks not yet compared with the other runs.
+# When a campaign is resumed, this many of its last rows are compared with the other runs again: the campaign may have
+# stopped before it compared them.
 UNSETTLED_ROWS = 200
 
 

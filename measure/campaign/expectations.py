@@ -70,7 +70,7 @@ def exchange_unused(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None
 
 
 def last_frame_unlike(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None:
-    """The page's last frame is like that of only few other runs."""
+    """The page's last frame resembles that of only a few other runs."""
     frames = [other.last_frame for other in others if other.last_frame is not None]
     if run.last_frame is None or not frames:
         return None

@@ -1,4 +1,4 @@
-"""The recorder of films: how many states of the screen its film does not show (`films/recorder/README.md`)."""
+"""Reads how many states of the screen a film does not show (`films/recorder/README.md`)."""
 
 from base.bounded import read_json_value
 from base.errors import EyelevelError
@@ -10,7 +10,7 @@ THINNED_OUT, DRAWN_OVER = "film_thinned_out", "film_drawn_over"
 
 
 class Film(Instrument):
-    """Reads what the recorder counted."""
+    """Reads the numbers that the recorder of films counted."""
 
     name = "film"
     columns = (
@@ -30,7 +30,7 @@ class Film(Instrument):
     )
 
     def read(self, run: FinishedRun) -> Readings:
-        """The counts, nothing where the run has no film. Raises EyelevelError."""
+        """The counts; empty if the run has no film. Raises EyelevelError."""
         if not (file := run.folder / VISUAL).exists():
             return {}
         try:

@@ -119,8 +119,11 @@ def streams_fault(observation: Observation) -> str | None:
 
 
 def most_at_once(began: Mapping[int, float], ended: Mapping[int, float]) -> int:
-    """The largest number of streams that were open at once at the server: from the arrival of each request to the
-    departure of its response's last byte (s). At the browser, half a round trip away, each is open for longer."""
+    """The largest number of streams that were open at once at the server.
+
+    There, a stream is open from the arrival of its request (`began`, s) to the departure of the last byte of its
+    response (`ended`, s). At the browser, half a round trip away, it is open for longer.
+    """
     changes = [(at_s, 1) for at_s in began.values()] + [(ended[stream], -1) for stream in began if stream in ended]
     return max(accumulate(change for _, change in sorted(changes)), default=0)
 

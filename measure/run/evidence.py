@@ -1,4 +1,4 @@
-"""The evidence that a finished run has left in its folder. Nothing here knows what the run was meant to be."""
+"""The evidence that a finished run has left in its folder. This module does not know the settings of the run."""
 
 import json
 import re
@@ -41,18 +41,18 @@ from measure.instruments.processor import affinity_of
 from measure.instruments.syns import read_syns
 from servers.matching import Kind
 
-# How a shell says that it was late (`shells/src/shell.rs`).
+# The line in which a shell reports that it was late (`shells/src/shell.rs`).
 LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at worst")
-# Times in what Browsertime says of a page.
+# Where Browsertime's document on a page has these times.
 TIME_TO_LOAD, TIME_TO_PAINT = ("pageTimings", "pageLoadTime"), ("paintTiming", "first-paint")
-# The errors of using a document that has another form.
+# The errors that may occur if a document does not have the expected form.
 UNUSABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True)
 class RequestCounts:
-    """The page's requests to the servers, from their log: how many there were, how many of them were served and how
-    many missed, and how many different recorded exchanges were used for the answers."""
+    """Numbers from the servers' log of requests: all requests of the page, those that were served, those that missed,
+    and the different recorded exchanges that answered them."""
 
     requests: int = 0
     served: int = 0
@@ -62,8 +62,8 @@ class RequestCounts:
 
 @dataclass(frozen=True)
 class LoggedRequest:
-    """A line of the servers' log: how a request was matched, the request, and the recorded exchange that answered
-    it (`host/NNNNN-slug`), or nothing."""
+    """A line of the servers' log: how a request was matched (`kind`), the request, and the recorded exchange that
+    answered it (`file`, such as `host/NNNNN-slug`; empty if none did)."""
 
     kind: str
     method: str
@@ -73,25 +73,24 @@ class LoggedRequest:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One run. Values that are None or empty were not there; times in ms from navigation start.
+    """One run. A value is None or empty if the evidence lacks it. Times are in ms from navigation start.
 
-    `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the
-    page's requests used each protocol (from the developer tools), `har_bytes` how many bytes of responses it carried.
-    `page` is what Browsertime says of the page, as in `browsertime.json`; if the first page went on to it by itself,
-    its times begin `followed_ms` after navigation start. `first_paint` is when the browser first painted. `film_size`
-    is the film's width and height in pixels, `film_missed_pixels` how many pixels of the screen's
-    final look it lacks. `late_wakeups` says how often the emulated network
-    handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
-    driven (0 when it was not driven to the end). `readings` are those of the instruments (`measure.instruments`).
-    `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
-    `strange_cores` are the processors beyond its lane on which one of its processes could run. `slowness` is how many
-    times as long as usual the canary took before the run's block. `replay_failure` says why the replay failed, if it
-    did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP, and the
-    requests by which it asked a proxy for one; None when the load failed before they were counted. `next_prepared_ms`
-    is when the next run began to be prepared beside it, in its quiet time; None when it did not. `cross_traffic`: the
-    background flows. `transfer` is what servers and browser sent each other until the load event. `up_mbps` and
-    `down_mbps` are the rates of the network that the run is said to be behind, where these are constant; no file has
-    them.
+    `requests`: all requests of the browser, in their order (from its network log). `har_protocols`: how many of the
+    page's requests used each protocol (from the developer tools). `har_bytes`: how many bytes of responses each
+    protocol carried. `page`: Browsertime's document on the page, as in `browsertime.json`. `followed_ms`: how long
+    after navigation start the times of this document begin: more than 0 only if the first page navigated to this one by
+    itself. `first_paint`: when the browser first painted. `film_size`: the film's width and height in pixels.
+    `film_missed_pixels`: how many pixels of the screen's final look the film lacks. `late_wakeups`: how often the
+    emulated network forwarded packets more than 1 ms late. `latest_wakeup_ms`: by how much at worst. `browsed_s`: how
+    long the browser was driven; 0 if it was not driven to the end. `readings`: those of the instruments
+    (`measure.instruments`). `clock_shift_s`: by how much the machine's clock was set forward or back during the run.
+    `strange_cores`: the processors outside the run's lane on which one of its processes could run. `slowness`: how many
+    times as long as usual the canary took before the run's block. `replay_failure`: why the replay failed, if it did.
+    `tcp_syns`: how often the browser requested a TCP connection, by a segment of its own or from a proxy; None if the
+    load failed before these were counted. `next_prepared_ms`: when the preparation of the next run began, in this run's
+    quiet time; None if it did not. `cross_traffic`: the background flows. `transfer`: what servers and browser sent
+    each other until the load event. `up_mbps` and `down_mbps`: the rates of the network that the run is claimed to be
+    on, if they are constant; they are in no file.
     """
 
     failures: tuple[str, ...]
@@ -124,13 +123,14 @@ class Evidence:
 
     @property
     def device(self) -> Mapping[str, Any] | None:
-        """The device that the page believed to be on (`browsers/browsertime/view.js`); None when nobody asked it."""
+        """The device as the page saw it (`browsers/browsertime/view.js`); None if the page was not asked."""
         return self._view.get("device")
 
     @property
     def script(self) -> Mapping[str, Any] | None:
-        """The page script at the end (`record/page_script.js`): its `steps` with their times in ms from navigation
-        start, whether it `ended`, and the `fault` that ended it. None when no document had it."""
+        """The state of the page script at the end of the load (`record/page_script.js`): its `steps` with their times
+        in ms from navigation start, whether it `ended`, and the `fault` that ended it. None if no document had a
+        script."""
         return self._view.get("script")
 
     @property
@@ -140,13 +140,14 @@ class Evidence:
 
     @property
     def windows(self) -> int:
-        """How many windows the browser had at the end, as the driver counts them: the dialog for printing is one."""
+        """The number of the browser's windows at the end, as the driver counts them: a dialog for printing is one,
+        too."""
         counts = [scripts.get("custom", {}).get("windows") for scripts in self.page.get("browserScripts", ())]
         return next((count for count in counts if count), 1)
 
     @property
     def page_url(self) -> str | None:
-        """The address of the page whose times these are, without a fragment; None when nobody asked it."""
+        """The URL of the page to which `page` belongs, without a fragment; None if the page was not asked."""
         urls = [scripts.get("pageinfo", {}).get("url") for scripts in self.page.get("browserScripts", ())]
         return next((url.partition("#")[0] for url in urls if url), None)
 
@@ -157,10 +158,10 @@ class Evidence:
 
 
 def analyse_film(folder: Path, pictures_bytes: int = PICTURES_BYTES) -> None:
-    """Store beside the film of the run in `folder` what is seen in it, by at most `pictures_bytes` of its pictures of
-    each kind in memory; nothing when there is no film.
+    """Analyse the film of the run in `folder`, and store the results there; does nothing if there is no film.
 
-    The results survive a power cut. The film is not needed after that. Raises OSError where they cannot be stored.
+    At most `pictures_bytes` of pictures of each kind are kept in memory. When this returns, the results survive a power
+    cut, and the film is not needed any more. Raises OSError when they cannot be stored.
     """
     film = folder / FILM_LOG
     if not film.exists():
@@ -173,7 +174,7 @@ def analyse_film(folder: Path, pictures_bytes: int = PICTURES_BYTES) -> None:
         if not (navigation := read_navigation(folder)):
             raise EyelevelError("the page did not say when it was navigated to, so its film has no zero")
         zero_us = log.monotonic_us(navigation.began_ms)
-        # Where the page's navigation lies in the film, whose own time begins with its first picture.
+        # When the navigation began, by the film's own time, which begins with the first picture.
         analysis["zero_s"] = round((zero_us - log.times_us[0]) / 1e6, 6)
         contents = film_contents(film, log, pictures_bytes)
         analysis["start"] = asdict(film_start(log, contents.looks, zero_us))
@@ -189,7 +190,7 @@ def analyse_film(folder: Path, pictures_bytes: int = PICTURES_BYTES) -> None:
 
 
 def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
-    """The evidence in a run's folder. Missing and broken parts are among its `failures`; nothing is raised."""
+    """The evidence in a run's folder. Its `failures` name missing and broken parts; this raises nothing."""
     failures: list[str] = []
     browser = browser_of(folder)
     pages = _usable(_json(folder / TIMINGS, failures), _use_pages, folder / TIMINGS, failures)
@@ -204,7 +205,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     circumstances = json.loads((folder / ATTEMPT).read_text()) if (folder / ATTEMPT).exists() else {}
     navigation = read_navigation(folder)
     followed_ms = navigation.followed_ms if navigation else 0.0
-    # From navigation start to the start of the load event, if there was one.
+    # `plt` is the time from navigation start to the start of the load event, if there was one.
     plt, first_paint = (_timing(page, *times, followed_ms) for times in (TIME_TO_LOAD, TIME_TO_PAINT))
     metrics = VisualMetrics(**visual["metrics"]) if "metrics" in visual else None
     began_s = navigation.began_ms / 1000 if navigation else _navigated_s(har)
@@ -241,8 +242,8 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
 
 
 def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) -> Evidence:
-    """The evidence of a run in which no page was loaded: of the machine, the emulated network and background flows,
-    which were looked at from and to `load_s` (s since 1970)."""
+    """The evidence of a run that loaded no page: that of the machine, the emulated network and the background flows.
+    `load_s`: the first and the last moment that count (s since 1970)."""
     late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
     circumstances = json.loads((folder / ATTEMPT).read_text())
     failures: list[str] = []
@@ -267,7 +268,7 @@ def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) 
 
 
 def read_request_log(path: Path, requests: Iterable[Request] = ()) -> RequestCounts:
-    """Count what the page asked for according to the servers' log at `path` (see `page_requests`)."""
+    """Count the page's requests in the servers' log at `path` (see `page_requests`)."""
     requested = page_requests(path, requests)
     missed = sum(request.kind == Kind.MISS for request in requested)
     exchanges = {request.file for request in requested} - {""}
@@ -275,9 +276,10 @@ def read_request_log(path: Path, requests: Iterable[Request] = ()) -> RequestCou
 
 
 def page_requests(path: Path, requests: Iterable[Request] = ()) -> list[LoggedRequest]:
-    """The lines `kind, method, url, file` (separated by tabs) of the servers' log at `path`, if there is one.
+    """The requests in the servers' log at `path`, whose lines are `kind, method, url, file`, separated by tabs; empty
+    if there is no log.
 
-    Those that the browser made for itself, according to `requests` (its icon for the page, …), are left out.
+    Requests that the browser made for itself, according to `requests`, are left out, such as that for the page's icon.
     """
     if not path.exists():
         return []
@@ -308,27 +310,28 @@ def _har_bytes(har: Mapping[str, Any], browser: Browser) -> dict[str, int]:
 
 
 def share_of(version: str, counts: Mapping[str, int]) -> float | None:
-    """The share of a version of HTTP in `counts` by version; None where nothing was counted."""
+    """The share of one version of HTTP in `counts`, a number for each version; None if all are 0."""
     total = sum(counts.values())
     return round(counts.get(version, 0) / total, 4) if total else None
 
 
 def _timing(page: dict[str, Any], group: str, name: str, followed_ms: float = 0.0) -> float | None:
-    """A time (ms from navigation start) that the page has, if it is more than 0, of a page whose own times begin
-    `followed_ms` later."""
+    """A time of the page, in ms from navigation start; None if it is 0 or missing. The page's own times begin
+    `followed_ms` after navigation start."""
     times = [scripts.get("timings", {}).get(group, {}).get(name) for scripts in page.get("browserScripts", ())]
     return next((float(time) + followed_ms for time in times if time is not None and time > 0), None)
 
 
 def _strange_cores(folder: Path, circumstances: Mapping[str, Any]) -> tuple[int, ...]:
-    """The processors on which a process of a run in a lane could run, without the lane's; nothing where one is not
-    known."""
+    """The processors outside the run's lane on which one of its processes could run; empty if these processors or the
+    lane are not known."""
     lane = circumstances.get("lane_cores")
     return tuple(sorted(affinity_of(folder) - set(lane))) if lane else ()
 
 
 def _readings(run: FinishedRun, failures: list[str]) -> Readings:
-    """The readings of all instruments; those that cannot be read are missing, and one of the `failures`."""
+    """The readings of all instruments. If an instrument cannot be read, its readings are missing, and `failures` gets
+    the error."""
     readings: dict[str, float | None] = {}
     for instrument in instruments():
         try:
@@ -360,7 +363,7 @@ def _lateness(log: Path) -> tuple[int, float]:
 
 
 def _browsed_s(path: Path) -> float:
-    """The time (s) from the load's begin to the end of Browsertime; 0 if it is unknown."""
+    """The time (s) from the beginning of the load to the end of Browsertime; 0 if it is unknown."""
     try:
         times = read_json_value(path)
         return float(times["browsertime_end"] - times["begin"])
@@ -420,8 +423,8 @@ def _json(path: Path, failures: list[str]) -> Any:
 
 
 def _usable(document: Any, use: Callable[[Any], object], path: Path, failures: list[str]) -> Any:
-    """The `document` of the file `path`, which a browser that was taken over may have written; None when it is not of
-    the form that its `use` needs."""
+    """The `document` of the file `path`; None if it does not have the form that `use` needs. A page that has taken over
+    the browser may have written anything into it."""
     try:
         if document:
             use(document)
@@ -444,7 +447,7 @@ def _use_har(browser: Browser, har: Mapping[str, Any]) -> None:
 
 
 def last_line(path: Path) -> str:
-    """The last line of the log at `path` that is not empty, or nothing."""
+    """The last line of the log at `path` that is not blank; empty if there is none."""
     lines = path.read_text(errors="replace").split("\n") if path.exists() else []
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 

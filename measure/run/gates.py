@@ -1,9 +1,9 @@
-"""Rules, fixed before a campaign, by which a run counts or not.
+"""Rules, fixed before a campaign, that decide whether a run counts.
 
-A gate looks at the evidence of a run and says why the run must not count, or None. It compares with what the run is
-said to be (`Claim`), never with the settings that were meant to bring it about. A new gate is an entry in `GATES`:
-its name, its check, and how it counts against a run. Gates that compare a run with others are in
-`measure.campaign.expectations`.
+A gate examines the evidence of a run and returns the reason why the run must not count, or None. It compares the
+evidence with the properties that the run is claimed to have (`Claim`), never with the settings that were meant to cause
+them. A new gate is an entry in `GATES`: its name, its check, and how it counts against a run. Gates that compare a run
+with others are in `measure.campaign.expectations`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ SHOWN_URL_LENGTH = 100
 # RFC 9110, section 15.5.2
 UNAUTHORIZED = 401
 
-# The browser tells its first paint late when it is busy: in 70 runs of seven sites the film was 746 ms ahead at
-# most, and 750 ms is a round trip of the slowest network in the paper.
+# A busy browser reports its first paint late: in 70 runs of seven sites, the film was ahead of the report by up to 746
+# ms. The longest round trip of a network in the paper is 750 ms.
 FILM_AHEAD_MS = 1500
-# The orange goes some 10 ms before navigation start, and later where the processors are busy.
+# The orange disappears some 10 ms before navigation start, and later if the processors are busy.
 ORANGE_OFF_MS = 500
-# A packet that late is a wrong network: the round trip of the fastest in the paper.
+# If a packet is later than this, which is the shortest round trip of a network in the paper, the network was not
+# emulated as it should be.
 LATE_WAKEUP_MS = 24
 LATE_WAKEUPS = 500
-# A clock is kept right by some ms an hour; more than this within one run was put.
+# Time synchronisation corrects a clock by some ms an hour. If the clock shifts by more than this within one run,
+# somebody has set it.
 CLOCK_SHIFT_S = 0.5
 
 
@@ -46,11 +48,11 @@ CLOCK_SHIFT_S = 0.5
 class Claim:
     """The properties that a run is claimed to have: all of them, so that no gate lacks one.
 
-    `http_version`: h2 or h3, and `further_versions` those that the browser may use beside it, of which it knows when it
-    asks for the page if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the hosts that
-    were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
-    `http1_servers`: which of the servers speak HTTP/1.1 alone. `cross_traffic`: each background flow's name, direction
-    and congestion control. `device`: on which the page was loaded, if not on this machine as it is.
+    `http_version`: h2 or h3. `further_versions`: those that the browser may also use; if it `knows_alternative`, it
+    knows of them when it requests the page. `servers`: the addresses of the site's servers. `hosts`: the recorded
+    hosts. `window`: the size of the page's window in pixels. `limit_s`: the longest time that the load may have taken.
+    `http1_servers`: those of the servers that speak only HTTP/1.1. `cross_traffic`: each background flow's name,
+    direction and congestion control. `device`: the device on which the page was loaded; None for this machine as it is.
     `scripted`: whether the site has a page script.
     """
 
@@ -72,8 +74,9 @@ class Claim:
 class Gate:
     """A rule: `name` stands in `runs.csv`; `check` returns why a run must not count, or None.
 
-    `attempts`: as how many attempts a rejection counts against the run. `about_load`: whether it judges the load alone,
-    so that it also holds where a page is loaded for something else than its times.
+    `attempts`: as how many attempts a rejection counts against the run. `about_load`: whether the gate judges only
+    whether the page loaded as it should, so that it also applies if a page is loaded for another purpose than its
+    times.
     """
 
     name: str
@@ -83,8 +86,8 @@ class Gate:
 
     @property
     def is_of_machine(self) -> bool:
-        """Whether its rejections are the machine's fault, not the page's. Up to MACHINE_RETRIES of them do not count
-        against a run."""
+        """Whether the gate's rejections are the machine's fault, not the page's. Up to MACHINE_RETRIES of them do not
+        count against a run."""
         return KIND_OF_GATE.get(self.name) == MACHINE
 
 
@@ -94,13 +97,14 @@ def replay(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def over_time(evidence: Evidence, claim: Claim) -> str | None:
-    """The page did not load within the time that it may take."""
+    """The page took longer to load than it may."""
     if claim.limit_s is None or evidence.browsed_s < claim.limit_s:
         return None
-    # Before the first page is there, the browser reports the load time of the empty page before it.
+    # As long as the first page has not come, the browser reports the load time of the empty page before it.
     waiting = [request for request in evidence.requests if request.main_frame][-1:]
     unanswered = any(page.status is None and page.error is None for page in waiting)
-    # The driver's clock starts later than the page's: one that took longer may just have been loaded.
+    # The driver measures from a later start than the page does. So the page may have taken longer than the limit
+    # although the driver saw it loaded in time.
     late = evidence.plt is None or evidence.plt > 1000 * claim.limit_s
     return f"not loaded within {claim.limit_s:g} s{_login(evidence)}" if late or unanswered else None
 
@@ -111,12 +115,12 @@ def load_failed(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def goes_on(evidence: Evidence, claim: Claim) -> str | None:
-    """The page led to another one by itself (a Refresh field, a script, a form), or loaded itself again, and the other
-    one failed, or it is not known when the first one was navigated to: the browser's times are those of the last page
-    alone."""
+    """The page navigated to another one by itself (by a Refresh field, a script or a form), or loaded itself again, and
+    its times are not known: the other page failed, or the start of the first navigation is unknown. The browser's own
+    times are only those of the last page."""
     pages = [request for request in evidence.requests if request.main_frame and request.is_of_web]
-    # The testbed itself navigates to the page, twice in a return visit. Browsers ask again for what has failed, and for
-    # what names hints that it needs (Critical-CH).
+    # Some requests for pages do not come from the page: the testbed's own navigation, of which a return visit has two;
+    # and the browser's second request for a page that failed, or that needs hints (Critical-CH).
     led = [
         place
         for place, (before, page) in enumerate(pairwise(pages), 1)
@@ -129,7 +133,7 @@ def goes_on(evidence: Evidence, claim: Claim) -> str | None:
     fault = _fault(end)
     if evidence.followed_ms and not fault:
         return None
-    # A response without content, a download and a window of its own leave the page where it is.
+    # The first page is still shown if the response had no content, was a download, or got its own window.
     if evidence.page_url == first.url.partition("#")[0] != last.url:
         return None
     if first.url == last.url:
@@ -191,8 +195,8 @@ def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def alternative_unknown(evidence: Evidence, claim: Claim) -> str | None:
-    """The browser could not find the alternative as it should have. (Whether it used it is a result: a gate that asked
-    for that would reject just those loads in which the other version won the race.)"""
+    """The browser could not learn of the alternative as it should have. (Whether the browser used the alternative is a
+    result. A gate that required this would reject exactly those loads in which the other version won the race.)"""
     if not claim.further_versions:
         return None
     other = " and ".join(claim.further_versions)
@@ -204,17 +208,18 @@ def alternative_unknown(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def tcp_beside_quic(evidence: Evidence, claim: Claim) -> str | None:
-    """TCP was tried, and the page was to be loaded over QUIC alone: a browser that waits for its answer loses time."""
+    """The browser tried TCP, although the page was to be loaded only over QUIC: waiting for an answer over TCP takes
+    time."""
     if claim.http_version != "h3" or not evidence.tcp_syns:
         return None
-    # No browser has them over HTTP/3, so they do not say that a request was tried over TCP.
+    # No browser uses WebSockets over HTTP/3. So if the page opens one, connections over TCP prove nothing.
     if any(urlsplit(request.url).scheme in ("ws", "wss") for request in evidence.requests):
         return None
     return f"the browser asked {evidence.tcp_syns} time(s) for a connection of TCP (by SYN, or of a proxy)"
 
 
 def outside(evidence: Evidence, claim: Claim) -> str | None:
-    """Something answered that is not one of the site's servers."""
+    """A request was answered by something else than the site's servers."""
     for request in evidence.requests:
         if request.address is not None and request.address not in claim.servers:
             return f"{request.address} is no server of the site: {_short(request)}"
@@ -227,15 +232,16 @@ def request_failed(evidence: Evidence, claim: Claim) -> str | None:
         if request.by_browser or request.error in (None, NAME_NOT_RESOLVED):
             continue
         url = urlsplit(request.url)
-        # Nobody could have answered what a page asks for as `about:blank;`, or of a host that was not recorded.
+        # Some requests can have no answer: those for other kinds of URLs, such as `about:blank;`, and those to hosts
+        # that were not recorded.
         if url.scheme in ("http", "https") and url.hostname in claim.hosts:
             return f"{request.error}: {_short(request)}"
     return None
 
 
 def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
-    """The film does not go from orange to blank when the page is navigated to: it began late, or its clock is not the
-    page's."""
+    """The film does not change from orange to blank when the page is navigated to: the film began too late, or its
+    clock is not the page's."""
     start = evidence.film
     if not claim.filmed:
         return None
@@ -251,14 +257,14 @@ def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def film_incomplete(evidence: Evidence, claim: Claim) -> str | None:
-    """The film does not show the final look of the screen, so changes are missing in it."""
+    """The film does not show the screen's final look, so the film lacks changes."""
     if not claim.filmed or not evidence.film_missed_pixels:
         return None
     return f"{evidence.film_missed_pixels} pixels of the screen's final look are not in the film"
 
 
 def visual_metrics_missing(evidence: Evidence, claim: Claim) -> str | None:
-    """The film gave no visual metrics, or shows a page that never changed."""
+    """The film has no visual metrics, or shows a page that never changed."""
     if not claim.filmed:
         return None
     if evidence.visual is None:
@@ -269,11 +275,12 @@ def visual_metrics_missing(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def other_display(evidence: Evidence, claim: Claim) -> str | None:
-    """The film does not show this run's browser: its size is another, or it shows the page before the browser
-    painted any of it."""
+    """The film does not show this run's browser: the film has another size than the window, or shows the page before
+    the browser had painted any of it."""
     if claim.window and evidence.film_size not in (None, claim.window):
         return f"the film is {evidence.film_size} pixels large, the window {claim.window}"
-    # The film of a page that was followed also shows the pages before it.
+    # If the first page navigated to another one by itself, the film shows both, and `first_paint` is that of the
+    # second.
     if evidence.visual and evidence.first_paint is not None and not evidence.followed_ms:
         ahead_ms = evidence.first_paint - evidence.visual.fvc
         if ahead_ms > FILM_AHEAD_MS:
@@ -292,7 +299,7 @@ def machine_busy(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def other_device(evidence: Evidence, claim: Claim) -> str | None:
-    """The browser did not have the device's pace, or did not tell the page that it was on it."""
+    """The browser did not run at the device's pace, or did not present itself to the page as the device's."""
     if not claim.device:
         return None
     if evidence.readings.get(SHARE) is None:
@@ -310,7 +317,8 @@ def other_device(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def pace_not_kept(evidence: Evidence, claim: Claim) -> str | None:
-    """The processor kept the device's pace before the block, but not until its end, or nobody looked then."""
+    """The processor had the device's pace before the block, but not at its end, or the pace was not measured at the
+    end."""
     if not claim.device:
         return None
     if (index := evidence.readings.get(INDEX_AFTER)) is None:
@@ -328,7 +336,7 @@ def beyond_lane(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
-    """The machine's clock was put while the page loaded, and the browser's times are made with it."""
+    """The machine's clock was set to another time while the page loaded. The browser's times depend on this clock."""
     if abs(evidence.clock_shift_s) > CLOCK_SHIFT_S:
         return f"the machine's clock was put by {evidence.clock_shift_s:+.1f} s"
     return None
@@ -346,7 +354,7 @@ def cross_traffic_missing(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-# Rejections for the machine's fault that do not count against a run.
+# The number of rejections by the machine's fault that do not count against a run.
 MACHINE_RETRIES = 10
 
 REPLAY = Gate("replay", replay, about_load=True)
@@ -354,14 +362,14 @@ CROSS_TRAFFIC_MISSING = Gate("cross_traffic_missing", cross_traffic_missing)
 MACHINE_BUSY = Gate("machine_busy", machine_busy)
 CLOCK_SHIFTED = Gate("clock_shifted", clock_shifted)
 LOAD_FAILED = Gate("load_failed", load_failed, about_load=True)
-# A page that took too long would take as long again, so one rejection gives the run up.
+# A page that took too long would take as long again, so the run is given up after a single rejection.
 OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
 
-# In this order: the first that rejects a run gives the reason.
+# The gates, in order: the first one that rejects a run gives the reason.
 GATES: list[Gate] = [
     REPLAY,
     OVER_TIME,
-    # These say more than Browsertime does, whose load then failed, too.
+    # The next two come before LOAD_FAILED, since they say more than Browsertime's own error does in the same case.
     Gate("goes_on", goes_on, about_load=True),
     Gate("error_page", error_page, about_load=True),
     LOAD_FAILED,
@@ -387,7 +395,7 @@ GATES: list[Gate] = [
 
 
 def reason_against(evidence: Evidence, claim: Claim, gates: Iterable[Gate] = GATES) -> Reason | None:
-    """Why the run must not count, from the first gate that rejects it, or None."""
+    """The reason of the first gate that rejects the run; None if the run counts."""
     for gate in gates:
         if text := gate.check(evidence, claim):
             return Reason(gate.name, text)
@@ -400,23 +408,24 @@ def is_of_machine(reason: Reason | None) -> bool:
 
 
 def attempts_against(reason: Reason | None) -> int:
-    """As how many attempts one that was rejected for `reason` counts against its run."""
+    """As how many attempts an attempt that was rejected for `reason` counts against its run."""
     return next((gate.attempts for gate in GATES if reason and gate.name == reason.gate), 1)
 
 
 def is_over_time(reason: Reason | None) -> bool:
-    """Whether `reason` is that the page took longer than it may."""
+    """Whether `reason` says that the page took longer than it may."""
     return reason is not None and reason.gate == OVER_TIME.name
 
 
 def _login(evidence: Evidence) -> str:
-    """The login for which a part of the page may have waited, as the end of a sentence; nothing if there is none."""
+    """The login for which a part of the page may have waited, as the end of a sentence; empty if there is none."""
     asking = (request for request in evidence.requests if request.status == UNAUTHORIZED and not request.by_browser)
     return next((f", and a login is asked for (status {UNAUTHORIZED}): {_short(request)}" for request in asking), "")
 
 
 def _fault(page: Request) -> str | None:
-    """The reason for which no page was shown: an error of the network, or the status of the answer."""
+    """Why the page was not shown: an error of the network, or the status of the response; None if the page was
+    shown."""
     if page.error:
         return f"the page failed with {page.error}"
     if page.status == UNAUTHORIZED:

@@ -1,16 +1,16 @@
 """`python -m measure.run.visit SPEC`: load a replayed site once in a fresh browser, and film it.
 
-Runs as the client of a replay; it must never know whether the load will count. SPEC is a `VisitSpec` as JSON. Leaves in
-its folder:
+This is the client of a replay; it must never know whether the load will count. SPEC is a `VisitSpec` as JSON. The visit
+leaves these files in its folder:
 
-    film.changes             the film: each change of the screen from the orange before the navigation on (`films.log`)
+    film.changes             the film: each change of the screen, from the orange before the navigation on (`films.log`)
     navigation.json          when the page was navigated to, by its own clock (ms since 1970)
-    browsertime.json         timings as the page has them, and the browser's version and switches
+    browsertime.json         the page's timings, and the browser's version and switches
     browsertime.har.gz       the page's requests, as the browser's developer tools show them
     <browser's network log>  all of the browser's requests, as its network stack logs them (`Browser.network_log`)
-    <instruments' files>     those of `measure.instruments` that are around a visit
+    <instruments' files>     those of the instruments that accompany a visit (`measure.instruments`)
     browsertime.log          the output of Browsertime and of the X server
-    readiness.json           how long before the navigation the browser took to be idle, and the film to begin
+    readiness.json           before the navigation: how long it took until the browser was idle, and the film had begun
     times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
                              when the load began, how idle the processors were then, and when the page had been quiet
                              for a while (`measure.run.turn`)
@@ -45,27 +45,28 @@ from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import device_of
 from tuning.protocols import Protocol
 
-# Browsertime's film, in its results, and ours.
+# Where Browsertime's results have the film.
 RECORDED = "video/1.mp4"
 
-# How long Browsertime may take beyond the load itself: to start and stop the browser, to write its files.
+# How long Browsertime may take in addition to the load itself: to start and stop the browser, and to write its files.
 LATE_S = 30
-# The most bytes that are copied at once.
+# Films are copied in pieces of at most this size.
 PIECE_BYTES = 1 << 20
-# Where who captures packets wants the browser's TLS keys, in NSS's form; it writes them to its results first.
+# Whoever captures packets sets this variable to the file that gets the browser's TLS keys, in NSS's format. The browser
+# itself writes them to its results (KEY_LOG); from there they are copied.
 KEY_LOG_VARIABLE = "SSLKEYLOGFILE"
 KEY_LOG = "keys.log"
 
 
 @dataclass(frozen=True)
 class VisitSpec:
-    """One load: of the site in a folder, over a protocol, for whose server the browser sends `connection_options`
-    (`servers.contract`); what it leaves is in `folder`.
+    """One load of the site in the folder `site`, over `protocol`; the load's files are left in `folder`.
 
-    It may take `limit_s`. The page has finished when no response has ended for `quiet_ms`, and none is under way. It is
-    filmed or not, on `film_cores` if there are any; they are not those of the browser. If it `awaits_turn`, it is
-    prepared and begins when somebody says so (`measure.run.turn`). `proxy`: the host and port of the proxy of
-    CONNECT-UDP that the browser is to use, if it is.
+    The browser sends `connection_options` to the server (`servers.contract`). The load may take `limit_s`. The page has
+    finished when no response has ended for `quiet_ms`, and none is under way. `film`: whether the load is filmed.
+    `film_cores`: the cores for the recorder of the film, none of which is the browser's; empty if it may use any. If
+    the load `awaits_turn`, it is prepared, and begins when it is told to (`measure.run.turn`). `proxy`: the host and
+    port of the proxy of CONNECT-UDP that the browser must use, if any.
     """
 
     site: Path
@@ -88,7 +89,7 @@ class VisitSpec:
 def visit(spec: VisitSpec) -> int:
     """Make the load that `spec` describes; returns Browsertime's exit status.
 
-    Raises EyelevelError when it could not be tried.
+    Raises EyelevelError when the load could not even be attempted.
     """
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
     device = device_of(spec.browser)
@@ -99,12 +100,12 @@ def visit(spec: VisitSpec) -> int:
     if fault := refusal(browser, spec.protocol, site, device, spec.proxy):
         raise EyelevelError(fault)
     page = page_of(site, device, spec.proxy)
-    # A page may have made the folder impossible to remove; it ends with the replay.
+    # A page may have made the folder impossible to remove. The folder is removed with the replay at the latest.
     with tempfile.TemporaryDirectory(prefix="visit-", ignore_cleanup_errors=True) as temporary:
         results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"
         results.mkdir()
         x_sockets.mkdir()
-        # The keyboard's maps are the replay's own (`replay.world`).
+        # The X server may write keyboard maps, since the replay has its own folder for them (`replay.world`).
         screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
         files = {TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}
         browser.trust(ca_certificate(), results)
@@ -127,7 +128,7 @@ def visit(spec: VisitSpec) -> int:
                     environment["LD_PRELOAD"] = str(tool("fast_open.so"))
                     readable.append(tool("fast_open.so"))
                 target = str(browser.return_visit) if spec.protocol.early_data else site.url
-                # With early data, a load is a return visit, after a first one that takes time, too.
+                # With early data, the load is a return visit, and the first visit also takes its time.
                 limit_s = spec.limit_s * (2 if spec.protocol.early_data else 1) + LATE_S
                 times["browsertime"] = time.time()
                 try:
@@ -148,7 +149,7 @@ def visit(spec: VisitSpec) -> int:
                             replace(turn, say_over=say_over),
                         )
                 except EyelevelError:
-                    del files[TIMINGS]  # what had to be ended does not count, however far it came
+                    del files[TIMINGS]  # a load that had to be ended does not count, however far it had got
                     raise
                 finally:
                     times["browsertime_end"] = time.time()
@@ -160,13 +161,14 @@ def visit(spec: VisitSpec) -> int:
 
 
 def keep_film(results: Path, folder: Path) -> None:
-    """Copy the film, if there is one, and when its page was navigated to, to `folder`: it is analysed while the
-    browser, which is still there, ends."""
+    """Copy two files to `folder`: the film, if there is one, and the times of the navigation. This is done while the
+    browser still runs, so that the film can be analysed while the browser ends."""
     space = os.statvfs(results)
     for source, target in ((NAVIGATION, NAVIGATION), (RECORDED, FILM_LOG)):
         if file := opened_in(results, source):
             with file, (folder / target).open("wb") as kept:
-                # As much as there is now, and as there can be: a page that has taken over the browser may still write.
+                # Copy only the bytes that the file has now, and no more than its file system can hold: if a page has
+                # taken over the browser, it may still be writing.
                 rest_bytes = min(os.fstat(file.fileno()).st_size, space.f_blocks * space.f_frsize)
                 while piece := file.read(min(rest_bytes, PIECE_BYTES)):
                     kept.write(piece)
@@ -174,10 +176,10 @@ def keep_film(results: Path, folder: Path) -> None:
 
 
 def keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser) -> None:
-    """Copy what a load left in `results` to `folder`, whole or not: a failed load is known by what it left.
+    """Copy the files of a load from `results` to `folder`, complete or not: they also show why a load failed.
 
-    `files`: what files are called there, by their names here; logs are kept, too. The browser's programs have ended,
-    but what they left is what a stranger's page may have made of it.
+    `files`: the name of a file in `results` → its name in `folder`. Logs are copied as well. The browser's programs
+    have ended, but a stranger's page may have manipulated the files that they left.
     """
     for source, target in files.items():
         if file := file_in(results, source):

@@ -7,7 +7,7 @@ all draw their texts from the same writer. A resource has these keys:
     url             its address
     method          GET unless given
     headers         header fields of its response in addition to the usual ones
-    template        the file from which its text is rendered, with `values` for this resource alone
+    template        the file from which its text is rendered, with `values` that only this resource has
     json            or its data
     photograph, …   or the arguments of the function that makes it, one of `_makers`
     redirect        or the address to which the response redirects

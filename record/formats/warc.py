@@ -123,7 +123,7 @@ def by_date(pages: Iterable[Listed]) -> list[str]:
 
 
 def moment_ms(text: object) -> float | None:
-    """An archive's date (W3C-ISO 8601, or its 14 digits alone) in ms since 1970; None if it is no date."""
+    """An archive's date (W3C-ISO 8601, or only its 14 digits) in ms since 1970; None if it is no date."""
     digits = str(text)
     try:
         moment = (
@@ -215,8 +215,8 @@ class _Originals:
     """The responses whose bodies other records repeat (`revisit`, WARC 1.1, section 6.7)."""
 
     def __init__(self) -> None:
-        # Names of a response: by record, by the body's digest, by URL and date, by URL. → The response, and its body's
-        # digest.
+        # A name of a response → the response, and its body's digest. Each of these names a response: its record's
+        # identifier, its body's digest, its URL with its date, and its URL.
         self._kept: dict[tuple[object, ...], tuple[Response, tuple[str, object]] | None] = {}
 
     def want(self, revisit: Record) -> None:
@@ -249,7 +249,7 @@ class _Originals:
 
     @staticmethod
     def _names_of_original(revisit: Record) -> list[tuple[object, ...]]:
-        """The names of the response that `revisit` repeats; its URL alone only if `revisit` has no date."""
+        """The names of the response that `revisit` repeats; only if `revisit` has no date, the URL by itself is one."""
         names: list[tuple[object, ...]] = []
         if original := next(iter(revisit.references("WARC-Refers-To")), ""):
             names.append(("id", original))

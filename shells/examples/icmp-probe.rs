@@ -1,9 +1,10 @@
-//! Round-trip times to the microsecond: ping(8) shows three digits.
+//! Measures round-trip times to the microsecond; ping(8) shows only three digits.
 //!
-//! As with ping(8), an answer counts from when the kernel had it: how long this process takes to wake up is not the
-//! network's.
+//! As with ping(8), a round trip ends when the kernel receives the answer: the time until this process wakes up does
+//! not belong to the network.
 //!
-//! Usage: icmp-probe ADDRESS COUNT INTERVAL_MS BYTES; prints one time in µs per line, of packets of that IP length.
+//! Usage: icmp-probe ADDRESS COUNT INTERVAL_MS BYTES; prints one time in µs per line. BYTES is the IP length of
+//! packets.
 
 use std::io::IoSliceMut;
 use std::net::SocketAddrV4;
@@ -22,7 +23,7 @@ use shells::error::{Attempt, Error, Result};
 use shells::shell::finish;
 use shells::time::{NANOS_PER_SECOND, Nanos};
 
-/// An echo request with this number and a valid checksum, of `ip_length` bytes with its IP header.
+/// An echo request with this number and a valid checksum. With its IP header, it has `ip_length` bytes.
 fn request(number: u16, ip_length: usize) -> Vec<u8> {
     let mut packet = vec![0u8; ip_length - 20];
     packet[0] = 8;
@@ -33,7 +34,7 @@ fn request(number: u16, ip_length: usize) -> Vec<u8> {
     packet
 }
 
-/// The next packet's length, and when the kernel had it.
+/// The length of the next packet, and when the kernel received it.
 fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Nanos)> {
     let mut room = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
@@ -65,13 +66,13 @@ fn run() -> Result<ExitCode> {
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true).attempt(|| "ask for the times of packets")?;
     let mut buffer = [0; 1500];
     for number in 0..count {
-        // The clock of the kernel's times of packets.
+        // The kernel uses the same clock for the times of packets.
         let sent = clock_gettime(ClockId::CLOCK_REALTIME).attempt(|| "ask the clock")?;
         sendto(socket.as_raw_fd(), &request(number, length), &SockaddrIn::from(address), MsgFlags::empty())
             .attempt(|| "send an echo request")?;
         let received = loop {
             let (length, at) = receive(&socket, &mut buffer)?;
-            // An echo reply (type 0) behind the IP header.
+            // Skip anything but an echo reply (type 0, after the IP header) with the request's number.
             if length >= 28 && buffer[20] == 0 && buffer[26..28] == number.to_be_bytes() {
                 break at;
             }

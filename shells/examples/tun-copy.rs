@@ -1,5 +1,5 @@
-//! A bare copy loop between two TUN devices, which does nothing to packets: what the benchmark takes as the
-//! most that any emulator over TUN could do.
+//! Copies packets between two TUN devices, and does nothing else. The benchmark takes its performance as the best that
+//! any emulator over TUN could reach.
 //!
 //! Usage: tun-copy COMMAND…
 
@@ -25,7 +25,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut buffer = vec![0; LARGEST_READ];
     loop {
         let mut events = [&pair.inner, &pair.outer].map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
-        // The end of the command is noticed within 50 ms, so that nothing else need be waited for.
+        // With this limit, the end of the command is noticed within 50 ms, without waiting for that event, too.
         poll(&mut events, PollTimeout::from(50u8)).attempt(|| "wait for packets")?;
         for (from, to) in [(&pair.inner, &pair.outer), (&pair.outer, &pair.inner)] {
             while let Some(packet) = from.read(&mut buffer)? {

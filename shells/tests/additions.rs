@@ -53,7 +53,7 @@ impl Queue for LastInFirstOut {
     }
 }
 
-/// Send packets of these lengths at once: the lengths and times of those that leave.
+/// Send packets of these lengths, all at the same time; returns the lengths and times (ms) of those that leave.
 fn departures(element: &mut dyn Element, lengths: &[usize]) -> Vec<(usize, Nanos)> {
     for length in lengths {
         element.push(Packet::new(&vec![0; *length]), 0);
@@ -70,7 +70,7 @@ fn a_link_uses_a_queue_that_is_defined_elsewhere() {
     let link =
         LinkSpec { rate: Rate::Constant { bps: 8_000_000 }, queue, rounds: Rounds::Forever, rtt: None };
     let mut link = link.build(0, Random::from_seed(0), Vec::new()).unwrap();
-    // The first is sent while the others arrive, and the third and sixth are dropped.
+    // The first packet is being sent when the others arrive; the third and the sixth are dropped.
     let sent = departures(link.as_mut(), &[1000, 2000, 3000, 4000, 5000, 6000]);
     assert_eq!(sent, [(1000, 1), (5000, 6), (4000, 10), (2000, 12)]);
     assert!(QueueSpec::parse(&LAST_IN_FIRST_OUT, "bytes=3").is_err());
@@ -135,7 +135,7 @@ fn a_network_uses_an_element_that_is_defined_elsewhere() {
     };
     let options = "--delay 7 --up 8M --down 8M";
     assert_eq!(departures(uplink(options).as_mut(), &[1000]), [(1000, 8)]);
-    // It is innermost, so the link sends both.
+    // The element is the innermost one, so the link sends both copies.
     let twice = departures(uplink(&format!("{options} --duplicate")).as_mut(), &[1000]);
     assert_eq!(twice, [(1000, 8), (1000, 9)]);
 }

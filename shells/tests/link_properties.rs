@@ -16,7 +16,7 @@ use shells::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 use shells::trace::{OPPORTUNITY_BYTES, Trace};
 use support::{Arrival, Network, arrivals, networks, number_of, numbered_packet};
 
-/// In this time the slowest link sends the most packets that a test has.
+/// Long enough for the slowest link to send as many packets as any test has.
 const LONG_ENOUGH: Nanos = 30 * NANOS_PER_SECOND;
 
 /// Everything that happened at a link.
@@ -24,7 +24,7 @@ const LONG_ENOUGH: Nanos = 30 * NANOS_PER_SECOND;
 struct Events {
     arrived: Vec<usize>,
     dropped: Vec<usize>,
-    /// Number, size in bytes, instant.
+    /// The number of each packet, its size in bytes, and the instant at which it left.
     departed: Vec<(usize, usize, Nanos)>,
     opportunities: Vec<Nanos>,
 }
@@ -49,7 +49,8 @@ impl LinkObserver for Recorder {
     }
 }
 
-/// Send packets through a link until `end`: what happened, and what came out.
+/// Send packets through a link until `end`. Returns the events at the link, and the numbers of the packets that came
+/// out.
 fn run(network: &Network, arrivals: &[Arrival], end: Nanos) -> (Events, Vec<usize>) {
     let events = Rc::new(RefCell::new(Events::default()));
     let mut link: Box<dyn Element> = network.link("link", vec![Box::new(Recorder(Rc::clone(&events)))]);
@@ -61,7 +62,7 @@ fn run(network: &Network, arrivals: &[Arrival], end: Nanos) -> (Events, Vec<usiz
     };
     for (number, (now, length)) in arrivals.iter().enumerate() {
         link.push(numbered_packet(number, *length), *now);
-        // Late, as on a busy machine, but before the packets for a recorded trace fill the memory.
+        // Packets are taken out late, as on a busy machine, but before those of a recorded trace fill the memory.
         if number % 1000 == 999 {
             take_out(link.as_mut(), *now);
         }
@@ -87,7 +88,7 @@ proptest! {
         let total = seen.len();
         seen.dedup();
         prop_assert_eq!(seen.len(), total, "a packet was both sent and dropped, or twice");
-        // A packet that is neither is still in the queue, and comes out when there is time enough.
+        // A packet that was neither sent nor dropped is still in the queue, and comes out if there is more time.
         let (later, _) = run(&network, &arrivals, LONG_ENOUGH);
         prop_assert_eq!(later.departed.len() + later.dropped.len(), arrivals.len());
     }
@@ -101,10 +102,10 @@ proptest! {
             for (_, size, until) in &departed[first + 1..] {
                 bytes += size;
                 let capacity_bytes = match &network.rate {
-                    // Rounded up, since each instant is.
+                    // One nanosecond more, since instants are rounded up.
                     Rate::Constant { bps } => (until - from + 1) as f64 * *bps as f64 / 8e9,
                     Rate::Trace { trace, .. } => {
-                        // Any part of the opportunity at `from` may have been left for what followed.
+                        // The packet at `from` may have left any part of its opportunity to the packets after it.
                         let used = trace.first_after(*until) - trace.first_after(from.saturating_sub(1));
                         (used * OPPORTUNITY_BYTES as u64) as f64
                     }
@@ -115,7 +116,8 @@ proptest! {
     }
 }
 
-/// Mahimahi's rule, written down as plainly as possible: go through the opportunities one by one.
+/// The number and the instant of each departure by Mahimahi's rule, computed in the simplest way: opportunity by
+/// opportunity.
 fn departures_by_hand(opportunities: &[Nanos], arrivals: &[Arrival]) -> Vec<(usize, Nanos)> {
     let mut departures = Vec::new();
     let mut next = 0;
@@ -165,7 +167,7 @@ fn check_trace(text: &str) {
     };
     let (events, _) = run(&network, &arrivals, end);
     let departed: Vec<_> = events.departed.iter().map(|(number, _, at)| (*number, *at)).collect();
-    // Compared without showing them: there are a hundred thousand.
+    // Not by assert_eq!, which would print all of them: there are a hundred thousand.
     assert!(departed == departures_by_hand(&opportunities, &arrivals));
     assert!(events.opportunities == opportunities);
 }
@@ -183,7 +185,7 @@ fn opportunities_of_recorded_traces_match_one_by_one() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");
     let folder = std::env::var_os("SHELLS_TEST_TRACES").map_or(beside, PathBuf::from);
     if !folder.exists() {
-        // Not by eprintln!, which the test harness keeps to itself while a test passes.
+        // Not by eprintln!, whose output the test harness does not show if the test passes.
         let _ = writeln!(io::stderr(), "skipped: there are no recorded traces in {}", folder.display());
         return;
     }

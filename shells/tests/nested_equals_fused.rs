@@ -1,4 +1,4 @@
-//! A stack of nested shells and the same stack in one hop deliver the same packets at the same instants.
+//! Nested shells deliver the same packets at the same instants as a single shell with all their elements.
 
 mod support;
 
@@ -12,13 +12,14 @@ type Delivery = (usize, Nanos);
 
 const FOREVER: Nanos = 3_600_000_000_000;
 
-/// Send packets through shells, one process each: each is asked exactly when it is due, and hands what it
-/// gives up to the next at once. The first takes the packets in.
+/// Send packets through nested shells, the first of which receives them. It imitates one process for each shell,
+/// without delays: a packet leaves a shell exactly when it is due there, and arrives at the next shell at the same
+/// instant.
 fn through_processes(mut shells: Vec<Box<dyn Element>>, arrivals: &[Arrival]) -> Vec<Delivery> {
     let mut delivered = Vec::new();
     let mut waiting = arrivals.iter().enumerate().peekable();
     loop {
-        // The event nearest to the end goes first of those at one instant, an arrival last.
+        // If several events are due at the same instant, the shell nearest to the end comes first, and an arrival last.
         let due =
             shells.iter().enumerate().rev().filter_map(|(index, shell)| Some((shell.next_due()?, index)));
         let next = due.min_by_key(|(at, _)| *at).filter(|(at, _)| *at < FOREVER);
@@ -42,8 +43,8 @@ fn through_processes(mut shells: Vec<Box<dyn Element>>, arrivals: &[Arrival]) ->
     }
 }
 
-/// Send packets through one hop that is asked only when a packet comes in and at the very end, however late
-/// that may be for what is due.
+/// Send packets through a single shell, whose packets are taken out only at some arrivals and at the very end, however
+/// late that is for packets that were due.
 fn through_a_sleepy_hop(mut hop: Box<dyn Element>, arrivals: &[Arrival]) -> Vec<Delivery> {
     let mut delivered = Vec::new();
     let mut take_out = |hop: &mut dyn Element, now| {

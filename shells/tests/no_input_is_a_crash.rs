@@ -16,7 +16,7 @@ use shells::trace::{Rounds, Trace};
 use shells::units::{parse_milliseconds, parse_probability, parse_rate_bps, parse_seconds};
 use support::{networks, queue_kinds, queues, rates};
 
-/// Text that is nearly what is wanted, more often than any text would be.
+/// Text that either matches `pattern`, so that it is nearly valid, or is arbitrary.
 fn nearly(pattern: &'static str) -> impl Strategy<Value = String> {
     prop_oneof![pattern, any::<String>()]
 }

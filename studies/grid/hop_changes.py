@@ -112,7 +112,7 @@ def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hy
             "mean_with": mean(times[1]),
             **contrast_columns(change, hypotheses.confidence, CHANGE, margin),
         }
-        # Rows have the name of the network with the hop.
+        # The network in the column `network` of each row is the one with the hop.
         table = replace(without, networks=(pair.network,)).frame(columns)
         tables.append(table[(table["loads_without"] > 0) & (table["loads_with"] > 0)])
     return pd.concat(tables, ignore_index=True)

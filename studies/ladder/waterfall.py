@@ -28,9 +28,10 @@ TICKS = 5
 def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str]) -> Figure:
     """Draw a row of panels for each network, with a panel for each metric.
 
-    A bar for each rung begins at the end of the bar above it. Its length is the rung's contribution in percent of the
-    lowest rung's time. It has the interval (with too few blocks: none, and an outline), points for single sites, and
-    the numbers on the right. `table` and `sites` have the columns of `contributions` and `site_contributions`.
+    Each rung has a bar, which begins at the end of the bar above it. Its length is the rung's contribution in percent
+    of the lowest rung's time. The contribution's interval is drawn on the bar; if there are too few blocks for an
+    interval, the bar is only an outline. Points below the bar are single sites, and the numbers are on the right.
+    `table` and `sites` have the columns of `contributions` and `site_contributions`.
     """
     parts = {network: drawn_rows(rows_of(table, network=network, metric=metrics[0])) for network in networks}
     heights = [len(rows) + 3 for rows in parts.values()]

@@ -93,8 +93,10 @@ def metrics(info: TcpInfo) -> Mapping[str, Any]:
 
 
 def congestion_state(info: TcpInfo) -> str:
-    """The state of the connection's congestion control, with the names of quic_server (`servers/quic`) and rto: there
-    was a retransmission timeout, and data sent before it is not fully acknowledged yet."""
+    """The state of the connection's congestion control, by the name that quic_server (`servers/quic`) has for it.
+
+    One more state is rto: there was a retransmission timeout, and data sent before it is not fully acknowledged yet.
+    """
     if info.ca_state == LOSS:
         return "rto"
     if info.ca_state in (REDUCED, RECOVERY):

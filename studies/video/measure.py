@@ -85,7 +85,7 @@ def campaign(request: Request) -> Measurement:
         protocols={protocol.name: protocol for protocol in over},
         runs=request.number_of_runs(RUNS),
         seed=request.plan_seed,
-        # Players measure by the clock, which the script of repeatable pages stops.
+        # Players measure times by the clock, which stands still in repeatable pages (`replay/repeatable.js`).
         loading=Loading(
             repeatable=False,
             filmed=False,

@@ -78,7 +78,7 @@ def test_a_site_that_nobody_loads_blames_nobody() -> None:
 
 def test_the_guilty_one_only_is_named() -> None:
     assert guilty(campaign_with({"tcp": 3, "tcp+": 6, "quic": 50}, 372)) == ["quic"]
-    # The worse protocol does not hide the other.
+    # QUIC, which lost the most, does not hide that TCP+ lost too many as well.
     assert guilty(campaign_with({"tcp": 0, "tcp+": 40, "quic": 200}, 372)) == ["tcp+", "quic"]
     assert guilty(campaign_with({"tcp": 50, "tcp+": 50, "quic": 50}, 372)) == []
     assert guilty(campaign_with({"tcp": 0, "tcp+": 0, "quic": 0}, 3)) == []

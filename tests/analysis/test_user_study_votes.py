@@ -202,7 +202,8 @@ def test_opinion_scores_are_over_people() -> None:
     assert (scores.at["tcp+", "score"], scores.at["quic", "score"]) == (30, 60)
     assert scores.at["tcp+", "low"] == pytest.approx(10)  # 30 - 4.303 * 10 / sqrt(3) is below the scale
     (test,) = results.variance(rated, ["network"]).to_dict("records")
-    # The sum of squares between is 3 * (15^2 + 15^2) with 1 degree of freedom; within it is 400 with 4.
+    # Between the protocols, the sum of squares is 3 * (15^2 + 15^2), with 1 degree of freedom; within the protocols, it
+    # is 400, with 4 degrees.
     assert test["f"] == pytest.approx(13.5)
     assert 0.02 < test["p"] < 0.022
 

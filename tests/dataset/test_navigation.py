@@ -1,4 +1,5 @@
-"""The zero of a load's times: the page's own navigation start, or that of the page that led to it."""
+"""The zero of a load's times: the navigation to the page, or to the first page if that one navigated to further
+ones."""
 
 import json
 from pathlib import Path

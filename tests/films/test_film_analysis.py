@@ -1,4 +1,5 @@
-"""Runs keep of a film what Browsertime's script, and a decoder for each other question, compute from the kept one."""
+"""A run's files about its film are the same as those that Browsertime's script and separate decoders compute from the
+film that a campaign keeps."""
 
 import json
 import subprocess
@@ -24,14 +25,14 @@ BEGINNING = [(frame(ORANGE), 300), (frame(WHITE), 360)]
 
 
 def noisy(picture: Pixels, amount: int, pixels: slice) -> Pixels:
-    """`picture` with colours that are up to `amount` off in some rows."""
+    """`picture` with noise in some rows: each colour differs by up to `amount`."""
     result = picture.astype(np.int16)
     result[pixels] += np.random.default_rng(2).integers(-amount, amount + 1, result[pixels].shape)
     return result.clip(0, 255).astype(np.uint8)
 
 
 def faint(picture: Pixels, depth: int, rows: slice) -> Pixels:
-    """`picture` with some rows darker by `depth`."""
+    """`picture`, in which some rows are darker by `depth`."""
     result = picture.copy()
     result[rows] -= depth
     return result
@@ -48,7 +49,8 @@ def moving(pictures: int) -> list[Scene]:
 
 
 FILMS = {
-    # Before the orange another frame; what changes is in the first columns, too faint, at the edges, or a few pixels.
+    # Another frame comes before the orange. The changes are in the first columns, at the edges, too faint, or only a
+    # few pixels large.
     "stray and faint": [
         (frame(WHITE), 66),
         *BEGINNING,
@@ -61,7 +63,7 @@ FILMS = {
         (with_dot(page(0.8), 100, 100, 2), 231),
         (page(0.8), 990),
     ],
-    # The first change is in the middle, which is passed over; the last ones are faint, small, or in the top rows.
+    # The first change is in the middle, which is ignored. The last changes are faint, small, or in the top rows.
     "middle and end": [
         *BEGINNING,
         (with_dot(frame(WHITE), 118, 158, 4), 132),
@@ -71,9 +73,9 @@ FILMS = {
         (with_dot(page(0.8), 220, 100), 198),
         (with_dot(page(0.8), 2, 100, 10), 297),
     ],
-    # It flashes, falls back, and never stops moving, to the film's last frame.
+    # The page appears for a moment and disappears again. Then it moves until the film's last frame.
     "carousel": [*BEGINNING, (page(1.0), 33), (page(0.2), 132), (page(1.0), 33), *moving(14)],
-    # Nothing appears; then the browser's window goes.
+    # Nothing appears, and at the end the browser's window is orange again.
     "blank": [*BEGINNING, (frame(WHITE), 660), (frame(ORANGE), 99)],
     "mobile": [
         (frame(ORANGE, 412, 732), 231),
@@ -85,14 +87,15 @@ FILMS = {
 
 @pytest.fixture(scope="module", params=FILMS)
 def analysed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run whose film was analysed; nobody may change it."""
+    """The folder of a run whose film was analysed. Tests share it, and must not change it."""
     path = film(tmp_path_factory.mktemp("run"), FILMS[request.param])
     analyse_film(path.parent)
     return path.parent
 
 
 def assert_same(run: Path, folder: Path) -> None:
-    """Assert that the long way, with the film that a campaign keeps in `folder`, gives what is kept in `run`."""
+    """Make the film that a campaign keeps in `folder`. Assert that `keep_reference` computes from it the same files as
+    are in `run`."""
     (folder / FILM_LOG).write_bytes((run / FILM_LOG).read_bytes())
     make_playable(folder, small=False)
     keep_reference(run, folder)
@@ -102,7 +105,7 @@ def assert_same(run: Path, folder: Path) -> None:
 
 def test_what_is_kept_of_a_film_is_what_the_long_way_gives_on_the_kept_film(analysed: Path, tmp_path: Path) -> None:
     assert_same(analysed, tmp_path)
-    # Nothing else is left.
+    # The analysis leaves no other files.
     assert {path.name for path in analysed.iterdir()} == {FILM_LOG, NAVIGATION, *KEPT}
 
 
@@ -130,7 +133,7 @@ def test_metrics_of_a_small_film_are_nearly_those_of_the_log(tmp_path: Path) -> 
 
 
 def test_only_changes_have_pictures(tmp_path: Path) -> None:
-    # A pixel in the first column of the last row is a change, and so is its end.
+    # There are four changes, since a single pixel that appears is one, and so is its disappearance.
     scenes = [*BEGINNING, (with_dot(frame(WHITE), 239, 0), 160), (frame(WHITE), 160), (frame(WHITE), 160)]
     pictures: dict[str, list[Pixels]] = {"blocks": [], "strip": []}
     path = film(tmp_path, scenes)
@@ -139,11 +142,11 @@ def test_only_changes_have_pictures(tmp_path: Path) -> None:
 
 
 def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(tmp_path: Path) -> None:
-    # Thumbnails of 13 MB, and pictures for the strip of 4 MB.
+    # Its thumbnails take 13 MB, and the pictures for its strip 4 MB.
     film(tmp_path, [*BEGINNING, *moving(80)])
     analyse = "import sys; from pathlib import Path; from measure.run.evidence import analyse_film\n"
     analyse += "analyse_film(Path(sys.argv[1]))"
-    # The files that it stores are small; a larger file cannot be written.
+    # With this limit, the analysis can store its own small files, but no file as large as the pictures.
     command: list[str | Path] = ["prlimit", f"--fsize={1 << 20}", sys.executable, "-c", analyse, tmp_path]
     subprocess.run(command, check=True)
     assert json.loads((tmp_path / VISUAL).read_text())["faults"] == []
@@ -153,7 +156,7 @@ def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(tmp
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # The stray ones among the thumbnails, too, and what is computed of them.
+    # This is more than 1 MB of each kind: the first thumbnails are kept in addition, and computing takes memory, too.
     assert peak_bytes < 6 << 20
 
 

@@ -32,7 +32,7 @@ from measure.run.evidence import analyse_film
 
 
 def analysis(folder: Path, scenes: list[Scene]) -> dict[str, Any]:
-    """The document of a film of these scenes."""
+    """The analysis of a film of these scenes, as it is stored."""
     film(folder, scenes)
     analyse_film(folder)
     document: dict[str, Any] = json.loads((folder / VISUAL).read_text())
@@ -148,7 +148,7 @@ def test_a_film_of_nothing_but_orange_has_no_metrics(tmp_path: Path) -> None:
     [
         ("0=0, 66=20, 133=85, 766=100", 133),
         ("0=0, 100=84, 200=100", 200),
-        # It fell back, so it was not complete before.
+        # The page was 90 % complete, but then only 40 %, so the 90 % do not count.
         ("0=0, 100=90, 200=40, 300=86, 400=100", 300),
         ("0=100", 0),
     ],
@@ -185,7 +185,8 @@ def test_pictures_are_as_unlike_as_the_share_in_which_a_person_sees_a_difference
     assert unlike(one, one) == 0
     assert unlike(one, other) == pytest.approx(80 * 80 / (WIDTH * HEIGHT))
     assert unlike(one, one[:, :-1]) == 1
-    # Too faint, and too small: a pixel that an edge was drawn around otherwise.
+    # These differences are invisible: a faint one everywhere, and single pixels, as when an edge is smoothed
+    # differently.
     assert unlike(one, np.full_like(one, 250)) == 0
     other = frame(WHITE)
     other[::8, ::8] = (0, 0, 0)

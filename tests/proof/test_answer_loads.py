@@ -69,7 +69,8 @@ def option_of(variable: str) -> tuple[str, str]:
 
 
 def answered(folder: Path, arguments: list[str], status: int = 0) -> str:
-    """The output of `eyelevel answer`, which ends with `status`, with the demo page's servers in `folder`."""
+    """The output of `eyelevel answer` on the demo page, whose servers have their files in `folder`. Asserts that the
+    command's exit status is `status`."""
     folder.mkdir(mode=0o755)
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(folder), "demo-light", "1"]
     command = [

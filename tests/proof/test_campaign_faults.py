@@ -183,7 +183,7 @@ def test_a_worker_that_differs_is_refused_and_a_sound_one_is_not(tmp_path: Path)
             assert f"none of the 1 workers of {address} can measure" in log
             sound = worker(tmp_path, address, 1)
             try:
-                # On this machine, `make validate` is required, alone.
+                # This requires that `make validate` passes on this machine, and nothing else.
                 assert start(tmp_path, "--dask", address).wait(600) == 0, (tmp_path / "log").read_text()
             finally:
                 sound.kill()

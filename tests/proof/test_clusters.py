@@ -46,7 +46,8 @@ def campaign(folder: Path, runs: int) -> str:
 
 
 def run_on_machines(room: Path, setting: str, head: str) -> None:
-    """Run the script `setting`, which makes machines, and then `head` on the machine of that name, in `room`."""
+    """Run two scripts in the folder `room`: `setting`, which makes the machines, and then `head`, on the machine that
+    has the name head."""
     (room / "head.sh").write_text(f"set -eu\ncd ~\n{head}\n")
     script = f"set -euo pipefail\n. {LIBRARY}\nprepare\n{setting}\n(on_machine head sh {room / 'head.sh'})\n"
     (room / "room.sh").write_text(script)

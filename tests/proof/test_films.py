@@ -1,4 +1,5 @@
-"""Runs keep of their films what Browsertime's script, and a decoder for each other question, compute from them."""
+"""A run's files about its film are the same as those that Browsertime's script and separate decoders compute from the
+film, also for random films and for films of a corpus. The film agrees with FFmpeg's of the same load."""
 
 import json
 import shutil
@@ -26,7 +27,7 @@ def test_metrics_of_a_campaigns_films_are_those_that_browsertimes_script_makes_o
     document = json.loads((path.parent / VISUAL).read_text())
     reference, blank_ms = metrics_of(path), document["start"]["blank_ms"]
     expected = {name: reference[script_name] + blank_ms for name, script_name in SCRIPT_NAMES.items()}
-    # The script counts from the blank page on. Both round down to ms.
+    # The script's times begin at the blank page. The script and the analysis both round down to ms.
     assert {name: document["metrics"][name] for name in SCRIPT_NAMES} == pytest.approx(expected, abs=2)
 
 
@@ -44,7 +45,8 @@ def test_what_is_kept_of_a_random_film_is_what_the_long_way_gives(seed: int, tmp
 
 
 def random_scenes(random: np.random.Generator) -> list[Scene]:
-    """Orange, blank, and then scenes that differ from the one before by anything between faint dots and all."""
+    """Orange, a blank page, and then scenes, each of which differs from the one before: in at least a faint dot, in at
+    most the whole picture."""
     width, height = (2 * int(side) for side in random.integers(60, 360, 2))
     picture = frame(WHITE, width, height)
     scenes = [
@@ -76,5 +78,5 @@ def test_the_film_agrees_with_one_that_ffmpeg_makes_of_the_same_load(tmp_path: P
     for name, script_name in SCRIPT_NAMES.items():
         ours_ms = document["metrics"][name] - document["start"]["blank_ms"]
         print(f"\n{name}: {ours_ms:.0f} ms, by FFmpeg {theirs[script_name]} ms", end="")
-        # FFmpeg's frames come 33 ms apart, and up to three of them late.
+        # FFmpeg takes a frame every 33 ms, and a change may be up to three frames late.
         assert ours_ms == pytest.approx(theirs[script_name], abs=4 * 33.4)

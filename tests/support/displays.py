@@ -1,4 +1,4 @@
-"""X servers of a test's own."""
+"""X servers for single tests."""
 
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from base.places import tool
 
 @contextmanager
 def x_display(screen: str = "640x480x24") -> Iterator[str]:
-    """The name of a display of its own number while the block runs."""
+    """An X server with a free display number while the block runs; yields the display's name."""
     command: list[str | Path] = [tool("Xvfb"), "-displayfd", "1", "-nolisten", "tcp", "-screen", "0", screen]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:

@@ -1,6 +1,6 @@
-"""The properties of a film, the long way: by Browsertime's own script, and by a decoder for each other question.
+"""The properties of a film, computed by Browsertime's own script, and by a separate decoder for each other property.
 
-The files that a run keeps of its film (`measure.run.evidence.analyse_film`) must be the same, byte for byte.
+The files that a run keeps about its film (`measure.run.evidence.analyse_film`) must be the same, byte for byte.
 """
 
 import json
@@ -23,7 +23,8 @@ from films.visual_metrics import visually_complete
 
 BLOCK = 8
 
-# The script gives the filter its options by their places. Since FFmpeg 6.1 another option (`keep`) has the second.
+# A program `ffmpeg` that corrects the script's arguments: the script passes the filter's options by position, and since
+# FFmpeg 6.1 another option (`keep`) has the second position.
 FFMPEG_BY_NAMES = """#!{python} -IS
 import os, sys
 named = [part.replace("mpdecimate=0:64:640:0.001", "mpdecimate=max=0:hi=64:lo=640:frac=0.001") for part in sys.argv[1:]]
@@ -32,7 +33,8 @@ os.execv({ffmpeg!r}, [{ffmpeg!r}, *named])
 
 
 def keep_reference(run: Path, folder: Path) -> None:
-    """Store in `folder` what a run keeps of the film whose log is in `run`, made from the film in `folder`."""
+    """Store in `folder` the files that a run keeps about its film, computed from the playable film in `folder`. The
+    recorder's counts and the film's zero are taken from the folder `run`, which has the film's log."""
     known = json.loads((run / VISUAL).read_text())
     film, zero_s = folder / FILM, known["zero_s"]
     size = film_size(film)
@@ -54,7 +56,7 @@ def keep_reference(run: Path, folder: Path) -> None:
 
 
 def metrics_of(film: Path) -> dict[str, Any]:
-    """The visual metrics of `film` from Browsertime's script, with the arguments that Browsertime gives it."""
+    """The visual metrics of `film` from Browsertime's script, with the arguments that Browsertime passes to it."""
     script = tool("browsertime").resolve().parents[1] / "visualmetrics" / "visualmetrics-portable.py"
     command: list[str | Path] = [
         sys.executable,
@@ -78,13 +80,13 @@ def metrics_of(film: Path) -> dict[str, Any]:
 
 
 def probed(film: Path, entries: str) -> list[str]:
-    """The lines that ffprobe prints of `entries` of `film`."""
+    """The lines that ffprobe prints about these `entries` of `film`."""
     command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-select_streams", "v:0", "-show_entries", entries]
     return subprocess.run([*command, "-of", "csv=p=0", film], capture_output=True, text=True, check=True).stdout.split()
 
 
 def film_size(film: Path) -> list[int]:
-    """Its width and height in pixels."""
+    """The width and height of `film` in pixels."""
     return [int(side) for side in probed(film, "stream=width,height")[0].split(",")[:2]]
 
 
@@ -95,7 +97,7 @@ def frame_times_ms(film: Path) -> list[float]:
 
 
 def start_of(frames: list[Pixels], times_ms: list[float], zero_s: float) -> dict[str, Any]:
-    """How a film begins whose `frames` are reduced."""
+    """How a film begins, from its `frames`, which `reduced_frames` has made."""
     orange = [place for place, frame in enumerate(frames) if is_orange(frame)]
     if not orange:
         return {"orange_ms": 0.0, "blank_ms": None, "blank_after": False}
@@ -110,7 +112,7 @@ def start_of(frames: list[Pixels], times_ms: list[float], zero_s: float) -> dict
 
 
 def reduced_frames(film: Path, size: list[int]) -> Iterator[Pixels]:
-    """The frames of `film`, whose `size` is in pixels, a pixel for each block."""
+    """The frames of `film`, with one pixel for each block. `size`: the film's width and height in pixels."""
     width, height = (pixels // BLOCK for pixels in size)
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-i", film]
     command += ["-vf", f"crop={width * BLOCK}:{height * BLOCK}:0:0,scale={width}:{height}:flags=area"]

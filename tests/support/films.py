@@ -20,7 +20,7 @@ ORANGE = (0xDE, 0x64, 0x0D)
 WHITE = (255, 255, 255)
 # When these films begin, by both clocks (µs).
 BEGAN_US, BEGAN_EPOCH_US = 5_000_000_000, 1_700_000_000_000_000
-# How long they go on after their last picture.
+# How long these films continue after their last picture.
 TAIL_US = 500_000
 
 # A picture, and for how long it is shown (ms).
@@ -39,13 +39,15 @@ def page(share: float) -> Pixels:
 
 
 def film(folder: Path, scenes: Sequence[Scene], counts: dict[str, float] | None = None) -> Path:
-    """A log in the `folder` of a run, whose page was navigated to when the orange went, or at the second scene."""
+    """Write a log of `scenes` to the `folder` of a run; returns its path. The page was navigated to when the orange
+    disappeared; without orange, at the second scene."""
     scenes = [(picture, shown_ms) for picture, shown_ms in scenes if shown_ms]
     times_us = [BEGAN_US + 1000]
     for _, shown_ms in scenes[:-1]:
         times_us.append(times_us[-1] + 1000 * shown_ms)
     orange = [place for place, (picture, _) in enumerate(scenes) if (picture == ORANGE).all()][:1]
-    # As the recorder has times in half ms; whole ms, which a script's arithmetic would round down, are between them.
+    # The times since the first picture must not be whole ms: Browsertime's script rounds down to ms, and its arithmetic
+    # may turn 301 ms into 300.999 ms. So they are half a ms more than the scenes say, like times of the recorder.
     times_us[0] -= 500
     zero_us = times_us[min(orange[0] + 1 if orange else 1, len(scenes) - 1)]
     navigate(folder, zero_us)
@@ -61,8 +63,8 @@ def navigate(folder: Path, at_us: float) -> None:
 def write_log(
     path: Path, pictures: Sequence[Pixels], times_us: Sequence[int], counts: dict[str, float] | None = None
 ) -> Path:
-    """A log of `pictures` (rows by columns by RGB) that were drawn at `times_us`; a picture like the one before is
-    left out, as the recorder does."""
+    """Write a log of `pictures` (rows by columns by RGB) that were drawn at `times_us`; returns its path. Like the
+    recorder, this leaves out a picture that equals the one before."""
     height, width = pictures[0].shape[:2]
     log = bytearray(HEAD.pack(MAGIC, width, height, 0, BEGAN_US, BEGAN_EPOCH_US))
     before = np.zeros((height, width, 3), dtype=np.uint8)
@@ -87,7 +89,7 @@ def write_log(
 
 
 def literals(content: bytes) -> bytes:
-    """A block of LZ4 that has `content` as it is: a token, its length, and literals."""
+    """`content` as an LZ4 block without compression: a token, the length, and the content as literals."""
     rest, more = len(content) - 15, bytearray()
     while rest >= 0:
         more.append(min(rest, 255))
@@ -108,7 +110,7 @@ def keep_film_in(folders: Iterable[Path], scenes: Sequence[Scene]) -> None:
 
 
 def kept_film(folder: Path, scenes: Sequence[Scene], *, small: bool = False) -> Path:
-    """The film that a campaign keeps of a run in `folder`, with all that is known of it."""
+    """Make the film that a campaign keeps of a run, in the run's `folder`, and store its analysis; returns its path."""
     film(folder, scenes)
     analyse_film(folder)
     make_playable(folder, small=small)

@@ -1,12 +1,13 @@
-# Sourced by proofs of clusters (proof/test_clusters.py): machines of an ordinary user, made of namespaces.
+# Functions that make machines out of namespaces, as an ordinary user. Proofs of clusters source this file
+# (proof/test_clusters.py).
 # shellcheck shell=bash
 #
-# This runs in fresh user, network, mount, UTS, IPC and process namespaces, with all capabilities over them. Each machine
-# has a host name, users, processes and locks of its own; its address is on the loopback that all share. Programs on
-# a machine have no capabilities. All of it ends with the first process of these namespaces.
+# The functions run in fresh user, network, mount, UTS, IPC and process namespaces, with all capabilities over them.
+# Each machine has its own host name, users, processes and locks; its address is on the loopback, which all machines
+# share. Programs on a machine have no capabilities. Everything ends with the first process of these namespaces.
 #
-# The environment names folders: ROOM, where all of this is; PROJECT; CACHE, where the set-up has installed; PROGRAMS, the
-# unpacked packages.
+# Variables of the environment name folders: ROOM has all files of the machines, PROJECT is the checkout, CACHE is the
+# set-up's cache, and PROGRAMS has the unpacked packages.
 
 LIBRARIES=$PROGRAMS/usr/lib/$(uname -m)-linux-gnu
 export PATH=$PROGRAMS/usr/sbin:$PROGRAMS/usr/bin:$PROGRAMS/sbin:$PROGRAMS/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -28,7 +29,7 @@ make_machine() { # NAME ADDRESS [OTHER]
   ip address add "$2/32" dev lo
 }
 
-# Make a home as after `make setup`: with a checkout, and a cache that has everything but keys of a cluster.
+# Make a home as it is after `make setup`: with a checkout, and a cache that has everything except keys of a cluster.
 make_home() { # FOLDER
   local entry cache=$1/.cache/eyelevel
   mkdir -p "$cache/bin" "$1/.ssh" "$1/tmp"
@@ -46,11 +47,11 @@ make_home() { # FOLDER
   chmod +x "$cache/bin/eyelevel"
 }
 
-# Become a process of a machine, which runs a command in its user's home.
+# Run a command on a machine, in its user's home, in place of this process.
 on_machine() { # NAME COMMAND [ARGUMENT…]
   local name=$1
   shift
-  # shellcheck disable=SC2016  # they expand inside
+  # shellcheck disable=SC2016  # these variables expand inside
   MACHINE=$name exec setpriv --pdeathsig KILL unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc \
     bash -euc '
       hostname "$MACHINE"
@@ -79,7 +80,7 @@ answers() { # ADDRESS PORT
   : 2>/dev/null <"/dev/tcp/$1/$2"
 }
 
-# Let the head's user log in on machines, as on any machine with a key.
+# Let the head's user log in on these machines by SSH, with a key.
 start_sshd() { # NAME…
   local name address
   ssh-keygen -q -t ed25519 -N "" -f "$ROOM/head/.ssh/id_ed25519"
@@ -102,7 +103,7 @@ END
   done
 }
 
-# Give machines to Slurm as its nodes, and let the head be its controller.
+# Start Slurm with these machines as its nodes, and with the head as its controller.
 start_slurm() { # NAME…
   local name address port=7000 node_lines=
   mkdir -p "$ROOM/munge" "$ROOM/slurm/state"
@@ -130,7 +131,7 @@ KillWait=10
 ${node_lines}PartitionName=measuring Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=EXCLUSIVE
 END
   (umask 077 && head -c 64 /dev/urandom >"$ROOM/munge/key")
-  # Its folder may be below others that only our user can enter, which --force allows.
+  # --force, since munged otherwise refuses a folder below others that only our user can enter.
   (on_machine head munged --foreground --force --key-file="$ROOM/munge/key" --socket="$ROOM/munge/socket" \
     --pid-file="$ROOM/munge/pid" --seed-file="$ROOM/munge/seed" >"$ROOM/munge.log" 2>&1) &
   wait_for test -S "$ROOM/munge/socket"

@@ -18,9 +18,11 @@ PAGE_BYTES = 16_000_000
 
 
 def films_section(findings: Findings, site: str | None, waterfalls: Path | None) -> Section:
-    """The strips and films of the first pair of the family that has some, for each network, on `site` or where SI and
-    PLT disagree most; and the waterfalls of these runs, which are written into a new folder `waterfalls`. Without that,
-    the section has strips alone. Raises EyelevelError when there is no such site.
+    """The section of films: for each network, the strips and films of the first pair of the family that has some.
+
+    They are those of `site`; unless that is given, of the site whose gains in SI and PLT differ most. The waterfalls of
+    the same runs are written into `waterfalls`, a new folder; without this folder, the section has only strips. Raises
+    EyelevelError when the campaign does not have the site.
     """
     if site and site not in findings.samples.sites:
         raise EyelevelError(f"the site {site} is not in the campaign; it has {', '.join(findings.samples.sites)}")
@@ -56,7 +58,8 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
 
 
 def strip_figure(number: int, strips: list[Strip]) -> ReportFigure:
-    """The strips of a network's runs, with the files that these have left, except their films."""
+    """A figure of these strips, which are of runs on one network, with links to the files of these runs, except
+    films."""
     shot = strips[0].shot
     caption = f"{shot.site} behind {label(shot.network)}: one typical run of each protocol."
     finding = alternatives.strip({strip.shot.protocol: strip.shot.metrics for strip in strips})

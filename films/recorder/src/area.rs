@@ -1,6 +1,6 @@
 //! Rectangles of the screen.
 
-/// A rectangle, in pixels. Its right and bottom edges do not belong to it.
+/// A rectangle, in pixels. The pixels at `right` and at `bottom` do not belong to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Area {
     pub left: u16,
@@ -12,7 +12,7 @@ pub struct Area {
 impl Area {
     pub const EMPTY: Self = Self { left: 0, top: 0, right: 0, bottom: 0 };
 
-    /// All of a screen, or of a film, of that size.
+    /// The whole area of a screen or a film of this size.
     #[must_use]
     pub fn whole(width: u16, height: u16) -> Self {
         Self { left: 0, top: 0, right: width, bottom: height }
@@ -33,13 +33,13 @@ impl Area {
         self.bottom.saturating_sub(self.top).into()
     }
 
-    /// How many pixels it has.
+    /// The number of its pixels.
     #[must_use]
     pub fn pixels(self) -> usize {
         self.width() * self.height()
     }
 
-    /// The smallest area with both.
+    /// The smallest area that contains both.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         match (self.is_empty(), other.is_empty()) {
@@ -54,7 +54,7 @@ impl Area {
         }
     }
 
-    /// The part of it that is inside the other.
+    /// The part of this area that is inside `other`.
     #[must_use]
     pub fn within(self, other: Self) -> Self {
         let part = Self {
@@ -66,7 +66,7 @@ impl Area {
         if part.is_empty() { Self::EMPTY } else { part }
     }
 
-    /// Whether all of the other is inside it.
+    /// Whether all of `other` is inside this area.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         other.is_empty() || self.with(other) == self

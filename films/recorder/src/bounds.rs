@@ -1,18 +1,19 @@
-//! Bounds of what a film takes from the page that it films: pictures, processor time and bytes a second.
+//! Bounds on the pictures, the processor time and the bytes that a film takes in a second, so that filming does not
+//! disturb the page.
 
-/// How many pictures may be stored at once, and then in a second.
+/// How many pictures may be stored at once, and after that in each second.
 const PICTURES: Bucket = Bucket::new(60, 30);
 
-/// How many µs the recorder and the display server may run for it at once, and then in a second.
+/// How many µs the recorder and the display server may run for the film at once, and after that in each second.
 const PROCESSOR_US: Bucket = Bucket::new(100_000, 200_000);
 
-/// How many bytes the log may grow at once, and then in a second.
+/// By how many bytes the log may grow at once, and after that in each second.
 const BYTES: Bucket = Bucket::new(16_000_000, 16_000_000);
 
-/// After so long without a drawing, the next one is fetched at once, whatever the pictures before it took.
+/// After this long without a drawing, the picture of the next one is fetched at once, even if the bounds are exceeded.
 pub const QUIET_US: u64 = 500_000;
 
-/// Costs of a picture.
+/// The costs of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub pictures: u64,
@@ -20,7 +21,7 @@ pub struct Cost {
     pub bytes: u64,
 }
 
-/// Bounds from a beginning on. Their time is in µs.
+/// The bounds of one film, whose buckets fill with the time (µs).
 pub struct Bounds {
     pictures: Bucket,
     processor_us: Bucket,
@@ -37,7 +38,8 @@ impl Bounds {
     /// How long (µs) a picture has to wait.
     pub fn wait_us(&mut self, now_us: u64) -> u64 {
         self.fill(now_us);
-        // The costs of a picture are known only afterwards: a debt has to be paid, no more.
+        // The processor time and the bytes of a picture are known only afterwards. So a picture may take any amount of
+        // them, but waits until the debts of earlier pictures are paid.
         self.pictures.wait_us(1).max(self.processor_us.wait_us(0)).max(self.bytes.wait_us(0))
     }
 
@@ -57,10 +59,10 @@ impl Bounds {
     }
 }
 
-/// A token bucket, which is full at first. It may be in debt.
+/// A token bucket, which is full at first. Its level may be negative, which is a debt.
 #[derive(Clone, Copy)]
 struct Bucket {
-    /// Millionths of a token, so that what a µs brings is whole.
+    /// In millionths of a token, so that the bucket gains a whole number of them in each µs.
     level: i64,
     size: i64,
     per_second: i64,
@@ -83,7 +85,7 @@ impl Bucket {
         self.level = self.level.saturating_sub(millionths);
     }
 
-    /// How long (µs) until there are so many tokens.
+    /// How long it takes (µs) until the bucket has this many tokens.
     fn wait_us(&self, tokens: i64) -> u64 {
         let missing = (tokens * Self::MILLION).saturating_sub(self.level).max(0) as u64;
         missing.div_ceil(self.per_second as u64)
@@ -97,7 +99,7 @@ mod tests {
     const SECOND: u64 = 1_000_000;
     const PICTURE: Cost = Cost { pictures: 1, processor_us: 0, bytes: 0 };
 
-    /// How many pictures there are in `seconds` of a page that is drawn each µs.
+    /// How many pictures a film has of the first `seconds` of a page that draws in each µs.
     fn pictures(cost: Cost, seconds: u64) -> u64 {
         let (mut bounds, mut now_us, mut count) = (Bounds::new(7), 7, 0);
         loop {
@@ -120,7 +122,7 @@ mod tests {
     #[test]
     fn pictures_that_take_a_tenth_of_a_second_are_fewer() {
         let cost = Cost { processor_us: 100_000, ..PICTURE };
-        // Two before there is a debt, and then one in 0.5 s.
+        // Two pictures before there is a debt, and then one every 0.5 s.
         assert_eq!(pictures(cost, 0), 2);
         assert_eq!(pictures(cost, 40), 82);
     }

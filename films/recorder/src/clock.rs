@@ -1,8 +1,8 @@
-//! Clocks, in µs. A film's times are of `CLOCK_MONOTONIC`, by which the display server and browsers take theirs, too.
+//! Clocks, in µs. A film's times are those of `CLOCK_MONOTONIC`, which the display server and browsers use as well.
 
 use nix::time::{ClockId, clock_gettime};
 
-/// Tries to read two clocks at one moment.
+/// How often two clocks are read in an attempt to read both at the same moment.
 const TRIES: usize = 5;
 
 /// `CLOCK_MONOTONIC`.
@@ -26,23 +26,23 @@ pub fn monotonic_and_epoch_us() -> (u64, u64) {
         let after = monotonic_us();
         (after - before, (before + (after - before) / 2, epoch))
     };
-    // The thread may have had to wait for a processor between two readings.
+    // The quickest try counts: in the others, the thread may have waited for a processor between two readings.
     (0..TRIES).map(one_try).min().map_or((0, 0), |(_, times)| times)
 }
 
-/// The time of a clock; none if there is no such clock, as that of a process that has ended.
+/// The time of a clock; none if the clock does not exist, such as that of a process that has ended.
 #[must_use]
 pub fn time_us(clock: ClockId) -> Option<u64> {
     let time = clock_gettime(clock).ok()?;
     Some(u64::try_from(time.tv_sec()).ok()? * 1_000_000 + u64::try_from(time.tv_nsec()).ok()? / 1000)
 }
 
-/// A display server's time, of which there are the lowest 32 bits of whole ms, near the time `now_us`. In the middle of
-/// its ms, it is off by half a ms at most.
+/// The time (µs) that is near `now_us` and whose whole ms have `server_ms` as their lowest 32 bits: a display server
+/// reports its times like this. The result is the middle of that ms, and so off by half a ms at most.
 #[must_use]
 pub fn from_server_ms(server_ms: u32, now_us: u64) -> u64 {
     let now_ms = now_us / 1000;
-    // Less than 24 days, before or after.
+    // Between -24 and +24 days.
     let past_ms = (now_ms as u32).wrapping_sub(server_ms) as i32;
     now_ms.saturating_add_signed(-i64::from(past_ms)) * 1000 + 500
 }

@@ -1,14 +1,14 @@
-//! Drawings that the film does not show yet.
+//! Drawings that the film does not show so far.
 
 use crate::area::Area;
 
-/// Drawings that one picture will show.
+/// Drawings that one picture will show together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drawings {
-    /// An area with all of them.
+    /// An area that contains all of them.
     pub area: Area,
     pub count: u32,
-    /// How many of them came while the bounds made the picture wait.
+    /// How many of them were drawn while the bounds made the picture wait.
     pub thinned_out: u32,
     /// The times of the first one and the last one.
     pub first_us: u64,
@@ -33,7 +33,7 @@ impl Drawings {
         }
     }
 
-    /// How many of them were drawn over before anything could be fetched, though nothing had to wait.
+    /// How many of them were drawn over before a picture could be fetched, although the bounds did not make it wait.
     #[must_use]
     pub fn drawn_over(&self) -> u32 {
         self.count.saturating_sub(1 + self.thinned_out)

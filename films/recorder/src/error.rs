@@ -1,4 +1,4 @@
-//! The one kind of error: a line that says what was attempted, where, and what to do about it.
+//! The only kind of error: a line that says which attempt failed, where, and what to do.
 
 use std::fmt::{self, Display};
 
@@ -21,9 +21,9 @@ impl Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Adds what was attempted to an error of another kind.
+/// Turns errors of other kinds into this one, with the attempt that failed.
 pub trait Attempt<T> {
-    /// `what` reads as "cannot {what}: {cause}".
+    /// The error becomes "cannot {what}: {cause}".
     fn attempt<W: Display>(self, what: impl FnOnce() -> W) -> Result<T>;
 }
 

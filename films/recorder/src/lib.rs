@@ -1,7 +1,7 @@
 //! Films an X display by the DAMAGE extension: a picture for each change, with its time.
 //!
-//! [`record`] waits for drawings and fetches the pictures of them, no more than [`bounds`] allow, into a [`log`], of which
-//! [`stream`] makes a film that FFmpeg reads.
+//! [`record`] waits for drawings, fetches pictures of them, as many as [`bounds`] allow, and stores these in a [`log`].
+//! [`stream`] turns a log into a film that FFmpeg reads.
 
 pub mod area;
 pub mod bounds;

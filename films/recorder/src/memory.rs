@@ -1,6 +1,6 @@
 //! Memory that the display server writes pictures to.
 //!
-//! It is handed over as a descriptor: a System V segment would need an IPC namespace that the server shares.
+//! The server gets its descriptor. A System V segment would not do: the server would have to be in our IPC namespace.
 
 use std::num::NonZeroUsize;
 use std::os::fd::OwnedFd;
@@ -14,14 +14,14 @@ use nix::unistd::ftruncate;
 
 use crate::error::{Attempt, Error, Result};
 
-/// Pixels of 4 bytes: blue, green, red, unused.
+/// Pixels of 4 bytes each: blue, green, red, and an unused one.
 pub struct SharedPixels {
     start: NonNull<u32>,
     count: usize,
 }
 
 impl SharedPixels {
-    /// Memory for `count` pixels, all 0, and the descriptor of it.
+    /// Memory for `count` pixels, all 0, and the memory's descriptor.
     pub fn new(count: usize) -> Result<(Self, OwnedFd)> {
         let attempt = || format!("get memory for {count} pixels");
         let bytes = NonZeroUsize::new(4 * count).ok_or_else(|| Error::new("a picture needs pixels"))?;
@@ -32,19 +32,19 @@ impl SharedPixels {
         Ok((Self { start: start.attempt(attempt)?.cast(), count }, file))
     }
 
-    /// The pixels as they are now. The server may write them only while this is borrowed as mutable.
+    /// The pixels as they are now. Whoever lets the server write them must have borrowed this as mutable.
     #[must_use]
     pub fn get(&self) -> &[u32] {
-        // SAFETY: so much is mapped, readable, aligned to pages, and not unmapped before this is dropped. Every value of
-        // the bytes is a number. The server writes only in answer to a request of `Screen::fetch`, which has this as mutable
-        // until the answer has come.
+        // SAFETY: all of it is mapped, readable, aligned to pages, and not unmapped before this is dropped. Any bytes
+        // are valid numbers. The server writes only to answer a request of `Screen::fetch`, which borrows this as
+        // mutable until the answer has come.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
 impl Drop for SharedPixels {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length, and nothing borrows it any more.
+        // SAFETY: `new` has mapped it with this length, and nothing borrows it any more.
         let _ = unsafe { munmap(self.start.cast(), 4 * self.count) };
     }
 }

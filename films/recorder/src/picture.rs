@@ -1,31 +1,31 @@
-//! The picture that the film shows.
+//! The picture that the film currently shows.
 
 use crate::area::Area;
 use crate::screen::Fetched;
 
-/// The bytes of a pixel that are colours.
+/// The bits of a pixel that are its colours; the rest is unused.
 const COLOURS: u32 = 0x00ff_ffff;
 
-/// A picture that follows the screen.
+/// A copy of the screen, which is updated when the film shows a change.
 pub struct Picture {
     whole: Area,
     pixels: Vec<u32>,
 }
 
 impl Picture {
-    /// One that is black.
+    /// A black picture.
     #[must_use]
     pub fn new(whole: Area) -> Self {
         Self { whole, pixels: vec![0; whole.pixels()] }
     }
 
-    /// The smallest area, inside `area`, of all the colours there that differ from those of the screen.
+    /// The smallest area that contains all pixels of `area` whose colours differ from the screen's.
     #[must_use]
     pub fn changed(&self, screen: Fetched<'_>, area: Area) -> Area {
         let mut changed = Area::EMPTY;
         for y in area.top..area.bottom {
             let (old, new) = (self.row(y, area), screen.row(y, area));
-            // Comparing memory is quick, and most rows are as before.
+            // Most rows have not changed, and comparing whole rows is quick.
             if old == new {
                 continue;
             }
@@ -39,15 +39,15 @@ impl Picture {
         changed
     }
 
-    /// How many pixels have other colours than the screen has.
+    /// The number of pixels whose colours differ from the screen's.
     #[must_use]
     pub fn differences(&self, screen: Fetched<'_>) -> usize {
         let pairs = self.pixels.iter().zip(screen.pixels);
         pairs.filter(|(old, new)| (*old ^ *new) & COLOURS != 0).count()
     }
 
-    /// Show what the screen has inside `area`. `delta` becomes the difference (exclusive or) there: pixels that are as
-    /// before are 0.
+    /// Copy the screen's pixels inside `area`. `delta` becomes their difference from the previous ones (exclusive or),
+    /// so pixels that have not changed are 0 in it.
     pub fn follow(&mut self, screen: Fetched<'_>, area: Area, delta: &mut Vec<[u8; 4]>) {
         delta.clear();
         delta.reserve(area.pixels());

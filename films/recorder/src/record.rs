@@ -18,7 +18,7 @@ use crate::picture::Picture;
 use crate::screen::Screen;
 use crate::stop::Stop;
 
-/// Browsertime waits for this: FFmpeg says it.
+/// FFmpeg prints this when it records, and Browsertime waits for it.
 const ANNOUNCEMENT: &[u8] = b"Press [q] to stop\n";
 
 /// Film the display until it is time to stop.
@@ -26,7 +26,7 @@ pub fn record(width: u16, height: u16, path: &Path) -> Result<()> {
     let stop = Stop::watch()?;
     let mut recorder = Recorder::new(Screen::open(Area::whole(width, height))?, width, height, path)?;
     recorder.begin()?;
-    // Whoever closes standard error still gets a film.
+    // If standard error is closed, the film is made all the same.
     let _ = stderr().write_all(ANNOUNCEMENT);
     loop {
         recorder.gather(0)?;
@@ -41,16 +41,17 @@ pub fn record(width: u16, height: u16, path: &Path) -> Result<()> {
     }
 }
 
-/// An account of a film: each drawing is in exactly one of the numbers besides its own, where the first picture has none.
+/// An account of a film. `drawings` counts all drawings, and each of them is also counted in exactly one of `pictures`,
+/// `unchanged`, `drawn_over` and `thinned_out`. `pictures` also counts the first picture, which shows no drawing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     drawings: u64,
     pictures: u64,
-    /// Pictures that were fetched, and not stored since nothing had changed.
+    /// Pictures that were fetched but not stored, since nothing had changed.
     unchanged: u64,
-    /// Drawings that had others over them when their picture was fetched.
+    /// Drawings that share a picture with later ones, since these came before the picture could be fetched.
     drawn_over: u64,
-    /// The same, while the bounds made their picture wait.
+    /// Drawings that share a picture with others, since the bounds made the picture wait.
     thinned_out: u64,
     missed_pixels: usize,
     display_us: u64,
@@ -76,13 +77,14 @@ struct Recorder {
     log: Writer<File>,
     log_name: String,
     bounds: Bounds,
-    /// Drawings that the film does not show yet, and for how long there was none before the first of them.
+    /// Drawings that the film does not show so far.
     pending: Drawings,
+    /// How long nothing had been drawn before the first of the pending drawings.
     pause_us: u64,
-    /// Whether the bounds make their picture wait.
+    /// Whether the bounds make the picture of the pending drawings wait.
     is_waiting: bool,
     last_drawing_us: u64,
-    /// How long this thread had run, and the display server for it, at the last picture.
+    /// How long this thread, and the display server on its behalf, had run in all at the last picture.
     run_us: u64,
     account: Account,
 }
@@ -117,7 +119,7 @@ impl Recorder {
         let sequence = self.fetch(self.whole)?;
         let now_us = monotonic_us();
         self.last_drawing_us = now_us;
-        // The picture shows what was drawn until now, and listening itself is an event.
+        // These events are dropped: the picture shows all that was drawn until now, and one event comes from `listen`.
         self.gather(sequence)?;
         self.store(
             self.whole,
@@ -126,7 +128,8 @@ impl Recorder {
         )
     }
 
-    /// Read the events that have come; gives the drawings with numbers below `sequence`, and the others are pending.
+    /// Read the events that have come. Returns the drawings whose sequence numbers are below `sequence`; the others
+    /// become pending.
     fn gather(&mut self, sequence: SequenceNumber) -> Result<Drawings> {
         let mut earlier = Drawings::default();
         while let Some(drawing) = self.screen.next_drawing()? {
@@ -151,7 +154,7 @@ impl Recorder {
         Ok(earlier)
     }
 
-    /// How long the picture of what is pending has to wait; none if nothing is.
+    /// How long the picture of the pending drawings has to wait; none if no drawing is pending.
     fn wait(&mut self) -> Option<Duration> {
         if self.pending.is_empty() {
             return None;
@@ -161,7 +164,7 @@ impl Recorder {
         Some(Duration::from_micros(wait_us))
     }
 
-    /// Fetch a picture of what is pending, and store what has changed.
+    /// Fetch a picture of the pending drawings, and store the pixels that have changed.
     fn take(&mut self) -> Result<()> {
         let mut drawings = take(&mut self.pending);
         let first_area = drawings.area;
@@ -172,14 +175,15 @@ impl Recorder {
             if area.contains(drawings.area) {
                 return self.show(area, &drawings);
             }
-            // A part of a drawing is in the picture, and the rest must be. The next picture also has all that is pending now.
+            // The picture shows only a part of a drawing. The next picture must show all of it, and will also show
+            // everything that is pending now.
             drawings.add(&take(&mut self.pending));
             area = if area == first_area { drawings.area } else { self.whole };
         }
     }
 
-    /// Fetch the last picture, and end the log. Pixels that differ from the film though nothing was drawn there have been
-    /// missed.
+    /// Fetch the last picture, and end the log. If pixels still differ from the film although no event says that they
+    /// were drawn, the film has missed them.
     fn end(mut self) -> Result<()> {
         self.gather(0)?;
         self.is_waiting = false;
@@ -200,7 +204,7 @@ impl Recorder {
         Ok(sequence)
     }
 
-    /// Show drawings, of which a picture of `area` has been fetched.
+    /// Add `drawings` to the film. The picture that was fetched last, of `area`, shows them.
     fn show(&mut self, area: Area, drawings: &Drawings) -> Result<()> {
         self.account.drawings += u64::from(drawings.count);
         self.account.drawn_over += u64::from(drawings.drawn_over());
@@ -214,7 +218,7 @@ impl Recorder {
         self.store(area, changed, drawings)
     }
 
-    /// Store how the picture of `area`, which has been fetched, differs inside `changed`.
+    /// Store the differences inside `changed` of the picture that was fetched last, of `area`.
     fn store(&mut self, area: Area, changed: Area, drawings: &Drawings) -> Result<()> {
         self.picture.follow(self.screen.fetched(area), changed, &mut self.delta);
         let Drawings { first_us, last_us, count: drawings, .. } = *drawings;

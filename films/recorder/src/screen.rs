@@ -19,21 +19,21 @@ use crate::clock::{monotonic_us, time_us};
 use crate::error::{Attempt, Error, Result};
 use crate::memory::SharedPixels;
 
-/// An event: something was drawn.
+/// The event that something was drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawing {
     pub area: Area,
-    /// When, by the server's clock, of which these are the lowest bits.
+    /// The time of the drawing, by the server's clock: its lowest 32 bits.
     pub server_ms: u32,
-    /// How many requests of ours the server had done then.
+    /// The number of our last request that the server had carried out by then.
     pub sequence: SequenceNumber,
 }
 
-/// A picture of a part of the screen.
+/// A picture of a part of the screen, as it was fetched.
 #[derive(Clone, Copy)]
 pub struct Fetched<'a> {
     pub area: Area,
-    /// Blue, green, red and an unused byte each, row by row.
+    /// The pixels, row by row; each is blue, green, red and an unused byte.
     pub pixels: &'a [u32],
 }
 
@@ -49,17 +49,18 @@ impl<'a> Fetched<'a> {
 
 pub struct Screen {
     connection: RustConnection,
-    /// Names the display in errors.
+    /// The display's name in errors.
     name: String,
     root: u32,
     segment: u32,
     pixels: SharedPixels,
-    /// How long the display server has run on a processor; none if its process cannot be seen from here.
+    /// The clock that counts how long the display server has run on a processor; none if its process cannot be seen
+    /// from here.
     server_clock: Option<ClockId>,
 }
 
 impl Screen {
-    /// Connect to DISPLAY, to film that part of it.
+    /// Connect to DISPLAY; `film` is the part of it that will be filmed.
     pub fn open(film: Area) -> Result<Self> {
         let display = env::var("DISPLAY").unwrap_or_default();
         if display.is_empty() {
@@ -80,7 +81,7 @@ impl Screen {
         let root = root.root;
         let (pixels, descriptor) = SharedPixels::new(film.pixels())?;
         let segment = connection.generate_id().attempt(|| format!("use {name}"))?;
-        // Refused by a server on another machine.
+        // A server on another machine refuses this.
         let attached =
             connection.shm_attach_fd(segment, descriptor, false).map(|cookie| cookie.check().is_ok());
         if !attached.unwrap_or(false) {
@@ -90,17 +91,18 @@ impl Screen {
         Ok(Self { connection, name, root, segment, pixels, server_clock })
     }
 
-    /// From now on, each drawing to any window is an event. Making this is one, too, of the whole screen.
+    /// Get an event for each drawing to any window from now on. The first event is of the whole screen, and comes from
+    /// this request itself.
     pub fn listen(&self) -> Result<()> {
         let attempt = || format!("listen to drawings on {}", self.name);
         let damage = self.connection.generate_id().attempt(attempt)?;
-        // Raw: the server keeps no account of what is damaged, which would have to be taken back from it.
+        // Raw events: otherwise the server would keep an account of the damaged areas, which we would have to reset.
         let level = ReportLevel::RAW_RECTANGLES;
         let cookie = self.connection.damage_create(damage, self.root, level).attempt(attempt)?;
         cookie.check().attempt(attempt)
     }
 
-    /// Readable when there are events.
+    /// The descriptor that becomes readable when there are events.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.connection.stream().as_fd()
@@ -119,10 +121,12 @@ impl Screen {
         Ok(None)
     }
 
-    /// Fetch the picture of an area; gives the number of the request, and for how long the server ran for it (µs).
+    /// Fetch the picture of an area. Returns the request's sequence number, and for how long the server ran for it
+    /// (µs).
     ///
-    /// The server does one request after the other, so the picture has no half of a drawing, unless the drawing is larger
-    /// than the area. Drawings with lower numbers are in it, and no others; all their events have come.
+    /// The server carries out one request after the other, so the picture shows no drawing in part, except drawings
+    /// that extend beyond the area. It shows all drawings with lower sequence numbers, whose events have all come by
+    /// now, and no others.
     pub fn fetch(&mut self, area: Area) -> Result<(SequenceNumber, u64)> {
         let attempt = || format!("fetch a picture of {}", self.name);
         let (began_us, server_us) = (monotonic_us(), self.server_us());
@@ -147,7 +151,7 @@ impl Screen {
         Ok((sequence, ran_us.unwrap_or(waited_us).min(waited_us)))
     }
 
-    /// The picture that was fetched last, of that area.
+    /// The picture that was fetched last; `area` must be the area of which it was fetched.
     #[must_use]
     pub fn fetched(&self, area: Area) -> Fetched<'_> {
         Fetched { area, pixels: &self.pixels.get()[..area.pixels()] }
@@ -173,7 +177,8 @@ fn lacks(name: &str, what: &str, (major, minor): (u32, u32)) -> Error {
     Error::new(format!("{name} has no {what} ({major}.{minor}); films need them"))
 }
 
-/// Each extension wants to be asked for its version before it is used.
+/// Refuse a server that lacks an extension, or has a version that is too old. (A client must ask for the version of an
+/// extension before it uses it.)
 fn check_extensions(connection: &RustConnection, name: &str) -> Result<()> {
     let has = |extension| connection.extension_information(extension).ok().flatten().is_some();
     let attempt = || format!("ask {name} for its extensions");
@@ -200,7 +205,7 @@ fn check_extensions(connection: &RustConnection, name: &str) -> Result<()> {
     }
 }
 
-/// Whether pixels are 4 bytes: blue, green, red, and one that is not used.
+/// Refuse a display whose pixels are not 4 bytes: blue, green, red, and an unused one.
 fn check_pixels(setup: &Setup, root: &Root, name: &str) -> Result<()> {
     let visual = root.allowed_depths.iter().flat_map(|depth| &depth.visuals);
     let is_true_colour = visual.into_iter().any(|visual| {
@@ -219,7 +224,7 @@ fn check_pixels(setup: &Setup, root: &Root, name: &str) -> Result<()> {
     )))
 }
 
-/// The clock of the process at the other end of the connection.
+/// The clock of the processor time of the process at the other end of the connection.
 fn server_clock(connection: &RustConnection) -> Option<ClockId> {
     let pid = getsockopt(connection.stream(), PeerCredentials).ok()?.pid();
     if pid > 0 { ClockId::pid_cpu_clock_id(Pid::from_raw(pid)).ok() } else { None }

@@ -1,4 +1,4 @@
-//! When to stop: at `q` on standard input or its end, as FFmpeg does, or at a signal.
+//! When to stop: like FFmpeg, when `q` comes on standard input or standard input ends; also at a signal.
 
 use std::io::stdin;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,7 +20,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Look for it from now on: signals no longer end this process.
+    /// Watch for a reason to stop from now on. SIGNALS no longer end this process.
     pub fn watch() -> Result<Self> {
         let attempt = || "watch for signals";
         let set: SigSet = SIGNALS.into_iter().collect();
@@ -28,7 +28,7 @@ impl Stop {
         Ok(Self { signals: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).attempt(attempt)? })
     }
 
-    /// Wait until it is time to stop (then true), until a descriptor can be read, or for so long.
+    /// Wait until it is time to stop, `descriptor` can be read, or `limit` is over. Returns whether it is time to stop.
     pub fn wait(&self, descriptor: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Result<bool> {
         let stdin = stdin();
         let watched = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
@@ -43,7 +43,7 @@ impl Stop {
     }
 }
 
-/// Whether `q` can be read, or nothing more.
+/// Whether `q` has come on standard input, or standard input has ended.
 fn asks_to_stop(stdin: BorrowedFd<'_>) -> bool {
     let mut text = [0; 256];
     match read(stdin, &mut text) {

@@ -1,4 +1,4 @@
-//! The film of a log as Matroska of uncompressed video, for FFmpeg.
+//! The film of a log as uncompressed video in Matroska, for FFmpeg.
 
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 
@@ -7,10 +7,10 @@ use crate::log::{Entry, Head, Reader, Record};
 
 const PROGRAM: &[u8] = b"film-recorder";
 
-/// Write the film of a log, which errors call `name`. Times count from its first picture. With `to_end` the last picture
-/// comes again at the film's end.
+/// Write the film of a log, which errors call `name`. The film's times begin with its first picture. With `to_end` the
+/// last picture comes a second time when the film ends.
 ///
-/// Nothing is written before all of the log was read, and is whole.
+/// If the log is incomplete or damaged, nothing is written: all of it is read beforehand.
 pub fn stream(mut log: impl Read + Seek, name: &str, to_end: bool, out: impl Write) -> Result<()> {
     let mut checked = Reader::new(&mut log, name)?;
     while let Entry::Picture(_) = checked.next_entry()? {}
@@ -37,7 +37,7 @@ fn write(mut log: Reader<impl Read>, to_end: bool, out: impl Write) -> io::Resul
     }
 }
 
-/// Matroska (RFC 9559): a cluster for each picture, so that its time may be any µs.
+/// A film in Matroska (RFC 9559). Each picture is in a cluster of its own, so that its time can be any µs.
 struct Film<W: Write> {
     out: W,
     next_us: u64,
@@ -69,20 +69,21 @@ impl<W: Write> Film<W> {
         ];
         let tracks = element(&[0xae], &track.concat()); // TrackEntry
         out.write_all(&element(&[0x1a, 0x45, 0xdf, 0xa3], &document.concat()))?; // EBML
-        // Segment, of a size that is not known.
+        // Segment, of unknown size.
         out.write_all(&[0x18, 0x53, 0x80, 0x67, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])?;
         out.write_all(&element(&[0x15, 0x49, 0xa9, 0x66], &info.concat()))?; // Info
         out.write_all(&element(&[0x16, 0x54, 0xae, 0x6b], &tracks))?; // Tracks
         Ok(Self { out, next_us: 0 })
     }
 
-    /// Show a picture from a time on. Programs want times that rise: a picture at the time of another comes 1 µs later.
+    /// Show a picture from `at_us` on. Programs need times that rise: if the previous picture has the same time, this
+    /// one comes 1 µs later.
     fn show(&mut self, at_us: u64, picture: &[[u8; 4]]) -> io::Result<()> {
         let at_us = at_us.max(self.next_us);
         self.next_us = at_us + 1;
         let pixels = picture.as_flattened();
         let time = element(&[0xe7], &at_us.to_be_bytes()); // Timestamp
-        // SimpleBlock: of track 1, at the cluster's time, a key frame.
+        // SimpleBlock: a key frame of track 1, at the cluster's time.
         let block = [&[0xa3][..], &size(4 + pixels.len()), &[0x81, 0, 0, 0x80]].concat();
         self.out.write_all(&[0x1f, 0x43, 0xb6, 0x75])?; // Cluster
         self.out.write_all(&size(time.len() + block.len() + pixels.len()))?;
@@ -96,7 +97,7 @@ fn element(id: &[u8], content: &[u8]) -> Vec<u8> {
     [id, &size(content.len()), content].concat()
 }
 
-/// The size of an element, in 8 bytes, of which the first bit says that they are 8.
+/// The size of an element, in 8 bytes. The first byte says that there are 8.
 fn size(bytes: usize) -> [u8; 8] {
     (bytes as u64 | 1 << 56).to_be_bytes()
 }
@@ -109,11 +110,12 @@ mod tests {
     use crate::area::Area;
     use crate::log::Writer;
 
-    /// Where a cluster's time, and its pixels, begin.
+    /// Where in a cluster the time begins, and where the pixels begin.
     const TIME_AT: usize = 12 + 9;
     const PIXELS_AT: usize = TIME_AT + 8 + 9 + 4;
 
-    /// A log of 2x1 pixels with pictures at these times, of which the first is black and each has one more blue.
+    /// A log of 2x1 pixels with pictures at these times. The first picture is black; in each further one, the blue of
+    /// the second pixel is 1 more.
     fn log(times_us: &[u64], end_us: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         let head = Head { width: 2, height: 1, monotonic_us: 50, epoch_us: 0 };
@@ -128,7 +130,7 @@ mod tests {
         bytes
     }
 
-    /// The time and the blue of the second pixel of each picture of a film.
+    /// For each picture of the log's film: its time, and the blue of its second pixel.
     fn pictures(log: &[u8], to_end: bool) -> Result<Vec<(u64, u8)>> {
         let mut film = Vec::new();
         stream(Cursor::new(log), "a.changes", to_end, &mut film)?;

@@ -1,4 +1,4 @@
-//! The film of a display has all that is drawn on it.
+//! The film of a display shows everything that is drawn on it.
 
 mod support;
 
@@ -37,7 +37,7 @@ fn every_drawing_that_stands_has_its_picture_at_its_time() {
             Area { left: x as u16, top: 7, right: x as u16 + width, bottom: 37 },
         ));
         sleep(Duration::from_millis(20));
-        // On a busy machine it may need longer.
+        // On a busy machine the recorder may need longer than that.
         recording.until_it_waits();
     }
     let film = recording.stop();
@@ -63,7 +63,7 @@ fn only_pixels_that_change_are_stored() {
     let recording = Recording::start(&display, &log("tight"));
     painter.draw(5, 50, 50, 100, 100);
     recording.until_it_waits();
-    // A part of it has this colour already, and a part is outside the film.
+    // A part of this rectangle has its colour already, and another part is outside the film.
     painter.draw(5, 100, 100, 500, 60);
     let film = recording.stop();
     film.check(&painter);
@@ -82,10 +82,10 @@ fn a_drawing_that_changes_nothing_makes_no_record() {
         recording.until_it_waits();
         painter.draw(9, 10, 10, 50, 50);
     }
-    // The unused byte is no colour.
+    // The unused byte is not part of the colour.
     recording.until_it_waits();
     painter.draw(0xff00_0009, 10, 10, 50, 50);
-    // This is not in the film.
+    // These two rectangles are outside the film.
     painter.draw(7, FILM.0 as i16, 0, 50, 50);
     painter.draw(7, 0, FILM.1 as i16, 50, 50);
     recording.until_it_waits();
@@ -110,12 +110,12 @@ fn a_storm_of_drawings_is_thinned_out() {
     let took_us = now_us() - began_us;
     film.check(&painter);
     assert_eq!(film.number("drawings"), drawings.into());
-    // The last picture waits for nothing.
+    // The bounds do not apply to the last picture.
     let most = 60 + 30 * took_us / 1_000_000 + 2;
     assert!(film.number("pictures") <= most, "{most} {}", film.account);
-    // A machine that is too busy for a storm has nothing to thin out.
+    // A busy machine may draw so seldom that there is nothing to thin out.
     assert!(film.number("thinned_out") > 0 || u64::from(drawings) < most, "{}", film.account);
-    // Those that were merged into one picture have both times.
+    // If several drawings share a picture, it has the times of the first and the last of them.
     assert!(film.records.iter().all(|record| record.drawings > 1 || record.first_us == record.last_us));
     assert!(film.records.iter().any(|record| record.first_us < record.last_us));
     let sum: u64 = film.records.iter().map(|record| u64::from(record.drawings)).sum();
@@ -129,7 +129,7 @@ fn no_picture_shows_half_of_a_drawing() {
     painter.draw(0, 0, 0, SCREEN.0, SCREEN.1);
     let recording = Recording::start(&display, &log("halves"));
     for number in 0..500 {
-        // A small one, whose picture is fetched while the whole window is drawn.
+        // The recorder may fetch the picture of this small drawing while the whole window is drawn.
         painter.ask(number, 100, 100, 10, 10);
         if number % 3 == 0 {
             painter.finish();
@@ -144,7 +144,7 @@ fn no_picture_shows_half_of_a_drawing() {
     let film = recording.stop();
     film.check(&painter);
     assert!(film.number("pictures") > 20, "{}", film.account);
-    // The small ones change nothing, so that all is of one colour at any time.
+    // A small drawing has the colour that the window has already, so every picture has only one colour.
     for (number, picture) in film.pictures.iter().enumerate() {
         assert!(picture.iter().all(|colour| *colour == picture[0]), "picture {number}");
     }
@@ -184,7 +184,7 @@ fn it_stops_at_q_at_the_end_of_standard_input_and_at_signals() {
     ];
     for (name, stop) in stops {
         let mut recording = Recording::start(&display, &log(name));
-        // FFmpeg has other commands, too.
+        // Other commands of FFmpeg do not stop the recorder.
         recording.say("c?\n");
         let drawn = painter.draw(now_us() as u32, 0, 0, 9, 9);
         recording.until_it_waits();
@@ -197,7 +197,7 @@ fn it_stops_at_q_at_the_end_of_standard_input_and_at_signals() {
     }
 }
 
-/// A recorder that cannot record.
+/// The error of a recorder that cannot record.
 fn refused(display: &str, size: &str) -> String {
     let mut command = recorder();
     command.args(["record", "--size", size]).arg(log("refused")).env("DISPLAY", display).stdin(Stdio::null());
@@ -266,7 +266,7 @@ fn a_film_is_streamed_and_whoever_reads_it_may_stop() {
     }
     let path = recording.log.clone();
     let film = recording.stop();
-    // To the end, the last picture comes twice.
+    // With --to-end, the last picture comes twice.
     for (options, more) in [(&["stream"][..], 0), (&["stream", "--to-end"], 1)] {
         let Output { status, stdout, stderr } = recorder().args(options).arg(&path).output().unwrap();
         assert!(status.success() && stderr.is_empty());

@@ -21,10 +21,11 @@ pub struct Curve {
     /// The window before the loss, and the window that Reno would have now.
     before: f64,
     reno: f64,
-    /// How long the window has been in use since the loss; until when this was counted; and the window with its
-    /// fraction.
+    /// How long the window has been in use since the loss.
     elapsed: Duration,
+    /// The time up to which `elapsed` was counted; none while the window is not in use.
     counted_until: Option<Instant>,
+    /// The window, with fractions of a byte.
     window: f64,
 }
 

@@ -4,13 +4,13 @@
 /// The fits, the best first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Fit {
-    /// The requested range; or no range was requested, and the response is no part.
+    /// The requested range; without a requested range, a response that is not partial.
     AsAsked,
-    /// The range's beginning.
+    /// Only the beginning of the requested range.
     Shorter,
-    /// Everything, though a range was requested (RFC 9110, section 14.2).
+    /// The whole resource, although a range was requested (RFC 9110, section 14.2).
     Whole,
-    /// Another range; a part, though everything was requested; a 304 for a client that has nothing.
+    /// Another range; a partial response, although no range was requested; a 304, although the client has no copy.
     Not,
 }
 

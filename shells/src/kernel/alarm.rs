@@ -2,7 +2,8 @@
 
 use crate::time::Nanos;
 
-/// The most lateness that counts for one sleep. A machine that is later is busy, and earlier wake-ups would not help.
+/// A sleep that ends later than this is counted as only this late: then the machine is busy, and setting further sleeps
+/// to end earlier would not help.
 const MOST: Nanos = 500_000;
 
 /// For shorter spans than this the process stays awake: a sleep would take longer.

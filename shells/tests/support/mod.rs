@@ -18,7 +18,7 @@ use shells::random::Seed;
 use shells::time::Nanos;
 use shells::trace::{Rounds, Trace};
 
-/// A packet to send: when, and its IP length.
+/// A packet to send: the instant, and the packet's IP length.
 pub type Arrival = (Nanos, usize);
 
 /// Packets over about 100 ms, in order of time, some of them at the same instant.
@@ -29,7 +29,7 @@ pub fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     })
 }
 
-/// A packet of that length that carries its number.
+/// A packet of this length that contains its number.
 pub fn numbered_packet(number: usize, length: usize) -> Packet {
     let mut bytes = vec![0; length];
     bytes[12..20].copy_from_slice(&(number as u64).to_be_bytes());
@@ -40,19 +40,19 @@ pub fn number_of(packet: &Packet) -> usize {
     u64::from_be_bytes(packet.bytes()[12..20].try_into().unwrap()) as usize
 }
 
-/// The parts of a stack of delay, link and loss.
+/// The parameters of nested shells: delay, link, loss, on/off and chosen loss.
 #[derive(Clone, Debug)]
 pub struct Network {
     pub delay: Nanos,
     pub rate: Rate,
     pub queue: QueueSpec,
     pub loss: f64,
-    /// The cost of a failed try on a link that repairs its losses, the number of tries, and whether it keeps
-    /// order.
+    /// For a link that repairs its losses: the time that a failed try costs, the limit of tries, and whether packets
+    /// keep their order.
     pub repeat: Option<(Nanos, Option<u64>, bool)>,
-    /// For how long it is on and off, at random times or not.
+    /// How long the network is on, how long it is off, and whether these times are random.
     pub on_off: Option<(Nanos, Nanos, bool)>,
-    /// Numbers of packets, and times in ms.
+    /// The packets that are chosen to be lost, by their numbers and by times in ms.
     pub chosen_packets: Vec<u64>,
     pub chosen_times_ms: Vec<u64>,
     pub seed: u64,
@@ -78,7 +78,7 @@ pub fn networks() -> impl Strategy<Value = Network> {
     )
 }
 
-/// A few different numbers.
+/// Up to five different numbers from this range.
 fn chosen(range: Range<u64>) -> impl Strategy<Value = Vec<u64>> {
     prop::collection::hash_set(range, 0..6).prop_map(Vec::from_iter)
 }
@@ -113,7 +113,7 @@ pub fn queues() -> impl Strategy<Value = QueueSpec> {
 }
 
 impl Network {
-    /// Its shells, outermost first, each both ways.
+    /// The network's shells, outermost first, each with its elements for both directions.
     pub fn shells(&self) -> Vec<Duplex> {
         let seed = Seed::new(Some(self.seed));
         let model = LossModel::Independent { probability: self.loss };
@@ -162,7 +162,7 @@ impl Network {
     }
 }
 
-/// Values as the command line has them.
+/// The choice that the command line would make of these values.
 fn choice(values: &[u64], parse: impl Fn(&str) -> Result<Choice>) -> Choice {
     let words: Vec<_> = values.iter().map(u64::to_string).collect();
     if words.is_empty() { Choice::default() } else { parse(&words.join(",")).unwrap() }

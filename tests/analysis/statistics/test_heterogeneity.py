@@ -88,8 +88,8 @@ def test_a_site_of_one_block_has_the_variance_of_the_others() -> None:
 
 
 def simulated(sites: int, blocks: int, tau: float, seed: int) -> tuple[Array, Array, Array]:
-    """The true log ratios of sites and of a further one, and blocks of them (campaigns x sites x blocks), whose scatter
-    varies between sites."""
+    """The true log ratios of the sites, the true log ratio of one further site, and the measured log ratios of the
+    sites' blocks (campaigns x sites x blocks). Blocks scatter more at some sites than at others."""
     draw = np.random.default_rng(seed)
     truth, further = draw.normal(-0.1, tau, (CAMPAIGNS, sites)), draw.normal(-0.1, tau, CAMPAIGNS)
     scatter = 0.1 * np.exp(draw.normal(0, 0.3, (CAMPAIGNS, sites, 1)))

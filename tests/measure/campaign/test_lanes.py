@@ -147,7 +147,7 @@ def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
         of_lane[lane].append(block)
     assert set(of_lane) == {1, 2}
     for blocks_of_lane in of_lane.values():
-        # Each block has four events, and none of another block between them.
+        # The four events of a block come one after another, without an event of another block between them.
         assert blocks_of_lane == [block for block in dict.fromkeys(blocks_of_lane) for _ in range(4)]
     assert {row.block: row.lane for row in rows} == {
         block: lane for lane, blocks_of_lane in of_lane.items() for block in blocks_of_lane

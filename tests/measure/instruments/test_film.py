@@ -1,4 +1,4 @@
-"""The states that a film does not show are counted with its run."""
+"""A run has the number of states of the screen that its film does not show."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def test_the_recorder_s_counts_are_readings(tmp_path: Path) -> None:
     assert INSTRUMENT.read(run) == {}
     (tmp_path / VISUAL).write_text('{"faults": [], "recorder": {"thinned_out": 7, "drawn_over": 2}}')
     assert INSTRUMENT.read(run) == {"film_thinned_out": 7, "film_drawn_over": 2}
-    # A film that could not be read has none.
+    # If the film could not be read, there are no counts.
     (tmp_path / VISUAL).write_text('{"faults": ["the film is not whole"]}')
     assert INSTRUMENT.read(run) == {"film_thinned_out": None, "film_drawn_over": None}
 

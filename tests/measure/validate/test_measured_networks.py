@@ -156,7 +156,8 @@ BEHIND = {"uplink loss behind a lost packet", "downlink loss behind a lost packe
 
 def test_losses_that_come_otherwise_fail(measurements: Measurements) -> None:
     measurement = measurements.of(BURSTY)
-    # Shorter bursts would scatter less, so for them the number of lost packets may also be too high or too low.
+    # Shorter bursts make the number of lost packets scatter less. So the number that was measured with long bursts may
+    # be too high or too low for a network with shorter ones; then the checks of the loss fail, too.
     shorter = failures(judge_network(replace(BURSTY, burst_packets=2.5), measurement))
     assert shorter - {"uplink loss", "downlink loss"} == BEHIND
     for change, wrong in (

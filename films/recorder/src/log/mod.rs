@@ -1,6 +1,6 @@
-//! The log of a film: its changes, as bytes that README.md describes.
+//! The log of a film: its changes, in the format that README.md describes.
 //!
-//! A program that a page may have taken over writes it. [`Reader`] trusts nothing in it.
+//! A page may have taken over the program that writes a log. So [`Reader`] trusts nothing in it.
 
 mod reader;
 mod writer;
@@ -17,13 +17,13 @@ const RECORD_BYTES: usize = 32;
 /// The longest edge of a film, in pixels.
 pub const LONGEST_EDGE: u16 = 8192;
 
-/// The latest time, in µs: 285 years, so that programs that compute in floating point read all times exactly.
+/// The latest time, in µs: 285 years. Programs that compute in floating point can represent all times up to it exactly.
 const LATEST_US: u64 = 1 << 53;
 
 /// The most bytes of the account at the end.
 const LONGEST_ACCOUNT: usize = 1 << 16;
 
-/// The beginning of a log. Both times are of the same moment.
+/// The beginning of a log. Both times are those of the same moment, by two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub width: u16,
@@ -43,7 +43,7 @@ impl Head {
         bytes
     }
 
-    /// Without its magic.
+    /// The head in these bytes, whose magic number is not checked here.
     fn from_bytes(bytes: &[u8; HEAD_BYTES]) -> Self {
         Self {
             width: word(bytes, 8),
@@ -54,19 +54,19 @@ impl Head {
     }
 }
 
-/// A picture: `area` is all that differs from the picture before.
+/// A picture, of which `area` differs from the picture before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The times of the first and the last drawing that it shows, and none before it did.
+    /// The times of the first and the last drawing that this picture shows and no earlier one did.
     pub first_us: u64,
     pub last_us: u64,
-    /// How many these are.
+    /// The number of these drawings.
     pub drawings: u32,
     pub area: Area,
 }
 
 impl Record {
-    /// With the size of what comes after it.
+    /// The record's bytes in the log, with the `size` of the data that follows.
     fn to_bytes(self, size: u32) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         bytes[..8].copy_from_slice(&self.first_us.to_le_bytes());

@@ -8,20 +8,21 @@ use super::{HEAD_BYTES, Head, LATEST_US, LONGEST_ACCOUNT, LONGEST_EDGE, MAGIC, R
 use crate::area::Area;
 use crate::error::{Attempt, Error, Result};
 
-/// A part of a log.
+/// A part of a log after its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// The reader's picture is this one.
+    /// A picture, which is now the reader's `picture`.
     Picture(Record),
-    /// The last one: when the film ended, and its account (JSON).
+    /// The last entry: when the film ended, and its account (JSON).
     End { at_us: u64, account: String },
 }
 
 pub struct Reader<R: Read> {
     file: BufReader<R>,
     name: String,
-    /// How many bytes were read, and where the record begins that is being read.
+    /// How many bytes were read.
     offset: u64,
+    /// Where the current record begins.
     record_offset: u64,
     head: Head,
     last_us: u64,
@@ -32,7 +33,7 @@ pub struct Reader<R: Read> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Begin to read; `name` is what errors call the file.
+    /// Read the head; errors call the file `name`.
     pub fn new(file: R, name: &str) -> Result<Self> {
         let mut reader = Self {
             file: BufReader::with_capacity(1 << 16, file),
@@ -72,13 +73,13 @@ impl<R: Read> Reader<R> {
         self.head
     }
 
-    /// The pixels that the film shows at the last picture that was read: blue, green, red and 0 each, row by row.
+    /// The pixels of the last picture that was read, row by row; each is blue, green, red and 0.
     #[must_use]
     pub fn picture(&self) -> &[[u8; 4]] {
         &self.picture
     }
 
-    /// Read the next entry; after the end, there is none.
+    /// Read the next entry. It must not be called after the last one.
     pub fn next_entry(&mut self) -> Result<Entry> {
         self.record_offset = self.offset;
         let mut bytes = [0; RECORD_BYTES];
@@ -106,7 +107,7 @@ impl<R: Read> Reader<R> {
         Ok(Entry::Picture(record))
     }
 
-    /// Read how the picture changes.
+    /// Read the changes of the pixels in `area`, and apply them to the picture.
     fn read_delta(&mut self, area: Area, size: usize) -> Result<()> {
         if size > get_maximum_output_size(4 * area.pixels()) {
             return Err(self.damage("it has more bytes than its area takes"));
@@ -191,7 +192,7 @@ mod tests {
     const SECOND: Record = Record { first_us: 3_000, last_us: 4_500, drawings: 2, area: PART };
     const ACCOUNT: &str = "{\"drawings\": 2}";
 
-    /// A log of these records, whose pixels become 1, 2, 3, …
+    /// A log of these records. All pixels of the first record differ by 1, those of the second by 2, and so on.
     fn log(records: &[Record]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes, &HEAD).unwrap();
@@ -226,7 +227,7 @@ mod tests {
         format!("the log a.changes is damaged at byte {at}: {what}")
     }
 
-    /// The log with these bytes in the place of its own.
+    /// A log in which these bytes replace those from `at` on.
     fn with(at: usize, new: &[u8]) -> Vec<u8> {
         let mut bytes = log(&[FIRST, SECOND]);
         bytes[at..][..new.len()].copy_from_slice(new);
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(refusal(&log(&[FIRST, overlapping])), damaged(second(), back));
         let late = Record { last_us: LATEST_US + 1, ..SECOND };
         assert_eq!(refusal(&log(&[FIRST, late])), damaged(second(), "its time is too late"));
-        // The end's time, too.
+        // The last picture is later than the end.
         let late = Record { last_us: 9_001, ..FIRST };
         assert_eq!(refusal(&log(&[late])), damaged(second(), back));
     }
@@ -325,11 +326,11 @@ mod tests {
         let size = second() + 28;
         let what = "it has more bytes than its area takes";
         assert_eq!(refusal(&with(size, &[0xff; 4])), damaged(second(), what));
-        // An area of fewer pixels, and of more.
+        // The area has fewer pixels than the block, and then more.
         let what = "its bytes are not the LZ4 block of its area";
         assert_eq!(refusal(&with(second() + 24, &[2, 0])), damaged(second(), what));
         assert_eq!(refusal(&with(second() + 24, &[4, 0])), damaged(second(), what));
-        // A block that copies from before its beginning.
+        // The block copies bytes from before its beginning.
         assert_eq!(refusal(&with(second() + RECORD_BYTES, &[0x0f, 9, 9])), damaged(second(), what));
     }
 
@@ -338,7 +339,7 @@ mod tests {
         let bytes = log(&[FIRST, SECOND]);
         for (at, byte) in bytes.iter().enumerate() {
             for bit in 0..8 {
-                // It is refused, or means something else; nothing panics.
+                // The log is refused, or is another valid one; nothing panics.
                 let _ = read(&with(at, &[byte ^ 1 << bit]));
             }
         }

@@ -7,7 +7,7 @@ use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_outpu
 use super::{Head, RECORD_BYTES, Record};
 use crate::area::Area;
 
-/// A crash loses no more.
+/// A crash loses at most this much of the log.
 const BUFFER_BYTES: usize = 1 << 16;
 
 pub struct Writer<W: Write> {
@@ -23,7 +23,7 @@ impl<W: Write> Writer<W> {
         Ok(Self { out, block: Vec::new(), table: CompressTable::large() })
     }
 
-    /// Add a picture, of which `delta` is what differs from the one before it; gives the number of bytes.
+    /// Add a picture; `delta` is its difference from the one before. Returns by how many bytes the log has grown.
     pub fn add(&mut self, record: &Record, delta: &[[u8; 4]]) -> io::Result<usize> {
         let delta = delta.as_flattened();
         self.block.resize(get_maximum_output_size(delta.len()), 0);
@@ -34,7 +34,7 @@ impl<W: Write> Writer<W> {
         Ok(RECORD_BYTES + size)
     }
 
-    /// Add the last record, without which a log is not whole.
+    /// Add the last record. A log without it is incomplete.
     pub fn end(mut self, at_us: u64, account: &str) -> io::Result<()> {
         let record = Record { first_us: at_us, last_us: at_us, drawings: 0, area: Area::EMPTY };
         self.out.write_all(&record.to_bytes(u32::try_from(account.len()).map_err(io::Error::other)?))?;

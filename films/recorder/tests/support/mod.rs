@@ -23,13 +23,13 @@ use x11rb::rust_connection::RustConnection;
 
 pub const SCREEN: (u16, u16) = (640, 480);
 
-/// The part that is filmed, and the window there.
+/// The size of the film, which shows the top left part of the screen.
 pub const FILM: (u16, u16) = (320, 240);
 
-/// A machine takes longer only if it does not come to it at all.
+/// Whatever takes longer than this will not happen at all, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// An Xvfb of its own.
+/// A display of a test's own, by Xvfb.
 pub struct Display {
     server: Child,
     pub name: String,
@@ -68,7 +68,7 @@ impl Drop for Display {
     }
 }
 
-/// When something was drawn (µs): the display server's clock was in between.
+/// When something was drawn, by the display server's clock: at some time between these two (µs).
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     pub from_us: u64,
@@ -76,13 +76,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether a time of the server, which has whole ms, may be of that moment.
+    /// Whether the server may have drawn at `at_us`, given that its clock counts whole ms.
     pub fn has(&self, at_us: u64) -> bool {
         (self.from_us.saturating_sub(1_000)..=self.to_us + 1_000).contains(&at_us)
     }
 }
 
-/// Draws in a window at the top left, which is white first.
+/// A client that draws in a window at the top left. The window is white at first.
 pub struct Painter {
     connection: RustConnection,
     root: u32,
@@ -106,22 +106,23 @@ impl Painter {
         painter
     }
 
-    /// Ask for a rectangle, which the server draws some time.
+    /// Ask the server to draw a rectangle; does not wait until it has done so.
     pub fn ask(&self, colour: u32, x: i16, y: i16, width: u16, height: u16) {
         self.connection.change_gc(self.context, &ChangeGCAux::new().foreground(colour)).unwrap();
         let rectangle = Rectangle { x, y, width, height };
         self.connection.poly_fill_rectangle(self.window, self.context, &[rectangle]).unwrap();
     }
 
-    /// Wait until the server has drawn everything, and has written the events of it.
+    /// Wait until the server has drawn everything, and has written the events of these drawings to all clients.
     pub fn finish(&self) {
-        // It writes to one client after the other, so with the first answer the recorder's events may not be there yet.
+        // The server writes to one client after the other. So when its first answer is here, it may still have to
+        // write the recorder's events.
         for _ in 0..2 {
             self.connection.get_input_focus().unwrap().reply().unwrap();
         }
     }
 
-    /// Draw a rectangle.
+    /// Draw a rectangle, and wait until that is done; returns when it was drawn.
     pub fn draw(&self, colour: u32, x: i16, y: i16, width: u16, height: u16) -> Span {
         // The server may use a clock that the kernel sets only at its ticks.
         let from_us = time_us(ClockId::CLOCK_MONOTONIC_COARSE).unwrap();
@@ -130,7 +131,7 @@ impl Painter {
         Span { from_us, to_us: now_us() }
     }
 
-    /// The part of the screen that is filmed, as it is now.
+    /// The pixels of the part of the screen that is filmed, as they are now.
     pub fn screen(&self) -> Vec<[u8; 4]> {
         let (width, height) = FILM;
         let cookie = self.connection.get_image(ImageFormat::Z_PIXMAP, self.root, 0, 0, width, height, !0);
@@ -147,7 +148,7 @@ pub fn recorder() -> Command {
     Command::new(env!("CARGO_BIN_EXE_film-recorder"))
 }
 
-/// A recorder that records.
+/// A recorder at work.
 pub struct Recording {
     process: Child,
     stderr: ChildStderr,
@@ -155,7 +156,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Start one; it has stored the first picture.
+    /// Start a recorder, and wait until it has stored the first picture.
     pub fn start(display: &Display, log: &Path) -> Self {
         let mut process = recorder()
             .args(["record", "--size", &format!("{}x{}", FILM.0, FILM.1)])
@@ -172,14 +173,15 @@ impl Recording {
         Self { process, stderr, log: log.to_owned() }
     }
 
-    /// Wait until it has done what it had to do: it waits for drawings, with two other descriptors for its end. As long as
-    /// it runs, or has to, or waits for the display, there is another text.
+    /// Wait until the recorder has done all its work, and waits for the next drawing. Then it is in a system call whose
+    /// second argument is 3: it polls the display's descriptor, and two that make it stop. While it runs, is ready to
+    /// run, or waits for an answer of the display, the kernel's file says something else.
     pub fn until_it_waits(&self) {
         let file = format!("/proc/{}/syscall", self.process.id());
         let limit = Instant::now() + LIMIT;
         loop {
             let Ok(call) = fs::read_to_string(&file) else {
-                // The kernel may not say it.
+                // The kernel may lack this file, or not let us read it.
                 return sleep(Duration::from_millis(200));
             };
             if call.split_whitespace().nth(2) == Some("0x3") {
@@ -202,17 +204,17 @@ impl Recording {
         kill(Pid::from_raw(self.process.id() as i32), signal).unwrap();
     }
 
-    /// Wait for its end; gives what it has said, too.
+    /// Wait until the recorder has ended; returns its exit status, and its output on standard error.
     pub fn ended(mut self) -> (ExitStatus, String) {
         let mut text = String::new();
-        // Its standard error ends with it.
+        // The recorder closes its standard error when it ends.
         let mut polled = [PollFd::new(self.stderr.as_fd(), PollFlags::POLLIN)];
         assert_eq!(poll(&mut polled, PollTimeout::try_from(LIMIT).unwrap()), Ok(1), "the recorder goes on");
         self.stderr.read_to_string(&mut text).unwrap();
         (self.process.wait().unwrap(), text)
     }
 
-    /// Stop it; gives the film.
+    /// Stop the recorder; returns the film.
     pub fn stop(mut self) -> Film {
         let log = self.log.clone();
         self.say("q");
@@ -232,7 +234,7 @@ impl Drop for Recording {
 /// A film, read from its log.
 #[derive(Debug)]
 pub struct Film {
-    /// The first one is of what there was before.
+    /// The first record is of the screen as it was before any drawing.
     pub records: Vec<Record>,
     pub pictures: Vec<Vec<[u8; 4]>>,
     pub ended_us: u64,
@@ -257,13 +259,13 @@ impl Film {
         }
     }
 
-    /// A number of the account.
+    /// The number with this name in the account.
     pub fn number(&self, name: &str) -> u64 {
         let (_, after) = self.account.split_once(&format!("\"{name}\": ")).unwrap();
         after.split([',', '}']).next().unwrap().parse().unwrap()
     }
 
-    /// The film is that of the screen, and its account fits.
+    /// Assert that the last picture is the painter's screen, and that the numbers of the account are consistent.
     pub fn check(&self, painter: &Painter) {
         assert!(self.pictures.last() == Some(&painter.screen()), "the last picture is not the screen");
         assert_eq!(self.number("missed_pixels"), 0);
