@@ -35,24 +35,29 @@ NOISE = """<canvas id="c" width="1366" height="768" style="position:fixed;inset:
   }
   draw();
 </script>"""
-# Each change paints the window in a colour that contains the change's number; the page notes when it set the colour.
-MARKED = """<script>
+# Each change gives a box the colour that is its number; the page notes when it asked for it.
+MARKED = """<div id="box" style="position:fixed;right:0;bottom:0;{size}"></div><script>
   window.marks = [];
   function change() {{
     const number = window.marks.length + 1;
-    document.documentElement.style.background = "rgb(" + number + ",200," + (255 - number) + ")";
+    box.style.background = "rgb(" + number + ",200," + (255 - number) + ")";
     window.marks.push(performance.timeOrigin + performance.now());
     if (number < {count}) setTimeout(change, {every_ms} - 1 + Math.random() * 2);
   }}
   addEventListener("load", () => setTimeout(change, 500));
 </script>"""
+SIZES = {"box": "width:100px;height:100px", "window": "left:0;top:0"}
+EVERY_MS = (100, 250)
 
 BODIES = {
     "spinner": SPINNER,
     "window": WINDOW,
     "noise": NOISE,
-    "marks-100": MARKED.format(count=MARKS, every_ms=100),
-    "marks-250": MARKED.format(count=MARKS, every_ms=250),
+    **{
+        f"{size}-{every_ms}": MARKED.format(size=style, count=MARKS, every_ms=every_ms)
+        for size, style in SIZES.items()
+        for every_ms in EVERY_MS
+    },
 }
 
 

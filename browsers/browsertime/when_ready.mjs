@@ -38,6 +38,11 @@ function named(error) {
   return error;
 }
 
+// Why the recorder could not film: its own line, without the command before it. Rejects.
+async function refused(error) {
+  throw new Error(error.message.trim().split("\n").at(-1));
+}
+
 async function paint(driver, { video }) {
   if (video) await setOrangeBackground(driver);
   await driver.executeScript(PAINTED);
@@ -63,10 +68,24 @@ replace(
       if (!(await driver.executeScript(IS_ORANGE))) await paint(driver, this.options);
       this.video = new Video(this.storageManager, this.options, this.browser);
       const beganMs = performance.now();
-      filming = this.video.record(page, index).then(() => ({ waited_ms: performance.now() - beganMs }));
+      filming = this.video.record(page, index).then(
+        () => ({ waited_ms: performance.now() - beganMs }),
+        refused,
+      );
       filming.catch(() => {}); // whoever waits for it learns of it
     },
 );
+
+// A film that could not begin cannot be ended either.
+for (const name of ["stop", "stopAsError"])
+  replace(
+    MeasureVideo,
+    name,
+    (original) =>
+      function (...parameters) {
+        return original.apply(this, parameters).catch(refused);
+      },
+  );
 
 replace(
   SeleniumRunner,

@@ -33,7 +33,7 @@ SEED = 7
 # How many campaigns may end before they begin, because the killed process did not belong to a run yet.
 REFUSALS = 5
 # The names of programs in /proc/PID/comm, which has 15 letters.
-VICTIMS = ("orchestrator", "chromium", "ffmpeg", "nginx", "quic_server", "mm-net", "node", "uwsgi")
+VICTIMS = ("orchestrator", "chromium", "film-recorder", "nginx", "quic_server", "mm-net", "node", "uwsgi")
 PATIENCE_S = 20
 # Processes of a validation before the campaign are not the campaign's.
 OPTIONS = ["--plain", "--no-validate"]
