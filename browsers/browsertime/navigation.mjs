@@ -16,6 +16,8 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 
 // When the last navigation began. A return visit has two navigations, and the last one is measured.
 let beganMs = null;
+// A repeatable page shows another one to its scripts (replay/repeatable.js).
+const TIME_ORIGIN = 'return window[Symbol.for("eyelevel.repeatable")] ?? performance.timeOrigin;';
 
 replace(
   SeleniumRunner,
@@ -41,7 +43,7 @@ replace(
     async function (...parameters) {
       await original.apply(this, parameters);
       try {
-        const pageMs = await this.browser.getDriver().executeScript("return performance.timeOrigin;");
+        const pageMs = await this.browser.getDriver().executeScript(TIME_ORIGIN);
         const document = JSON.stringify({ began_ms: beganMs, page_ms: pageMs });
         writeFileSync(join(this.options.resultDir, "navigation.json"), document);
       } catch (error) {
