@@ -43,7 +43,7 @@ class FilmedLoad:
     @property
     def to_request_ms(self) -> float:
         """How long after the load's turn the page was requested."""
-        begin_s = json.loads((self.folder / TIMES).read_text())["begin"]
+        begin_s = float(json.loads((self.folder / TIMES).read_text())["begin"])
         requests_s = [request.began_s for request in self.evidence.requests if request.main_frame and request.began_s]
         return 1000 * (min(requests_s) - begin_s)
 
