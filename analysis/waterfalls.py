@@ -29,9 +29,9 @@ PHASES = {
     "wait": "wait: from the request to the first byte of its response",
     "download": "download: the response, to its last byte",
 }
-# A difference of starts or durations is marked if it exceeds the larger of two thresholds: a frame of the film, since
-# smaller differences are invisible in it, and a share of the time until the earlier load event, which is visible on the
-# axis.
+# A difference of starts or durations is marked if it exceeds the larger of two thresholds: a thirtieth of a second,
+# since nobody sees smaller differences in a film, and a share of the time until the earlier load event, which is
+# visible on the axis.
 FRAME_MS = 1000 / 30
 THRESHOLD_SHARE = 0.05
 # A difference in the size of two responses is marked if it exceeds both thresholds: the possible difference between

@@ -75,7 +75,7 @@ def read_log(path: Path) -> FilmLog:
             return _read(file)
     except FileNotFoundError:
         raise EyelevelError(f"there is no film {path}") from None
-    except (OSError, ValueError, struct.error) as error:
+    except (OSError, ValueError, RecursionError, struct.error) as error:
         raise EyelevelError(f"the film {path} is not whole: {error}") from None
 
 
@@ -100,4 +100,6 @@ def _read(file: IO[bytes]) -> FilmLog:
     counts = json.loads(file.read(size))
     if not isinstance(counts, dict) or not all(isinstance(count, int | float) for count in counts.values()):
         raise ValueError("its counts are no numbers")
+    if "missed_pixels" not in counts:
+        raise ValueError("it does not say how many pixels it lacks")
     return FilmLog(width, height, began_us, began_epoch_us, last_us, tuple(changes), counts)

@@ -31,7 +31,7 @@ FURTHER_FILES = 1000
 HEADER_BYTES = 60 << 10
 HEADER_FIELDS = 1000
 REASON_BYTES = 1024
-# The length of a site's name, without that of a variant.
+# The greatest length of a site's name, not counting the name of a variant.
 NAME_LETTERS = 100
 # The longest URL. Longer ones do not fit into a request to uWSGI together with a referrer of the same length.
 URL_BYTES = 24 << 10

@@ -96,7 +96,7 @@ def _redirected_to_https(exchanges: Iterable[Exchange]) -> list[Exchange]:
 
 
 def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:
-    """A function that turns `http://HOST`, also written `http:\/\/HOST` in scripts, into https for `hosts`.
+    r"""A function that turns `http://HOST`, also written `http:\/\/HOST` in scripts, into https for `hosts`.
 
     Port 80 is dropped together with the scheme that implied it.
     """

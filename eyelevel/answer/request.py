@@ -132,7 +132,8 @@ def site_of_folder(folder: Path) -> str | None:
 def text_of_question(folder: Path, document: CampaignDocument | None) -> str:
     """The text of the hypotheses: the ones that the campaign in `folder` declared, or the default ones.
 
-    Raises EyelevelError when the hypotheses are not a question that one sentence can answer.
+    Raises EyelevelError when the campaign declared none before its first run, or when they are not a question that one
+    sentence can answer.
     """
     if not document:
         return hypotheses.read_text(QUESTION)

@@ -252,7 +252,8 @@ def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
     if start.blank_ms is None or not start.blank_after:
         return "the film does not go from orange to a blank page"
     if abs(start.blank_ms) > ORANGE_OFF_MS:
-        return f"the film's orange went {abs(start.blank_ms):.0f} ms from navigation start"
+        side = "before" if start.blank_ms < 0 else "after"
+        return f"the film's orange disappeared {abs(start.blank_ms):.0f} ms {side} navigation start"
     return None
 
 

@@ -37,7 +37,7 @@ CONNECTED_WITHIN_S, LOOK_S = 60.0, 0.02
 
 
 class Edge(HopKind):
-    """Caddy, which takes the place that the server of the protocol under test has without a hop."""
+    """Caddy as an edge: it answers the browser, as the server of the protocol under test does if there is no hop."""
 
     name = "terminate"
     programs: ClassVar = {"caddy": "version"}

@@ -74,8 +74,8 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
-    """The columns `rounds` and TESTS of each cell of `campaign` with a load of both protocols, and compared, site and
-    network."""
+    """A row for each site, network and compared protocol of `campaign` if that protocol and the reference both have a
+    load there. Its columns are CELL, `rounds` and TESTS."""
     samples = samples_of(campaign)
     place = samples.metrics.index(METRIC)
     samples = replace(samples, values=samples.values[:, :, :, place : place + 1], metrics=(METRIC,))

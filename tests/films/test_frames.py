@@ -94,6 +94,13 @@ def test_a_blended_last_row_is_still_orange() -> None:
 WHOLE = (frame(ORANGE), 400), (frame(WHITE), 300), (page(1.0), 1)
 
 
+def with_counts(log: bytes, counts: bytes) -> bytes:
+    """A film's log with other counts at its end."""
+    end = log.rindex(b"{") - RECORD.size
+    *numbers, _ = RECORD.unpack_from(log, end)
+    return log[:end] + RECORD.pack(*numbers, len(counts)) + counts
+
+
 @pytest.mark.parametrize(
     "broken",
     [
@@ -102,6 +109,8 @@ WHOLE = (frame(ORANGE), 400), (frame(WHITE), 300), (page(1.0), 1)
         pytest.param(lambda log: log[:-10], id="cut off in its counts"),
         pytest.param(lambda log: log[: len(log) // 2], id="cut off in its pixels"),
         pytest.param(lambda log: log[: HEAD.size], id="no change"),
+        pytest.param(lambda log: with_counts(log, b"{}"), id="no word on what it lacks"),
+        pytest.param(lambda log: with_counts(log, b"[" * 4000), id="counts of brackets"),
         pytest.param(lambda log: log[: HEAD.size + 8] + bytes(8) + log[HEAD.size + 16 :], id="a time before the start"),
         pytest.param(lambda log: log[: HEAD.size + 20] + b"\xff" * 8 + log[HEAD.size + 28 :], id="beyond the screen"),
         pytest.param(

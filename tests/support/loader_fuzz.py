@@ -11,7 +11,7 @@ from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 
 PART_END = b"\x1e"
-# The memory limit for all inputs together, including the sanitizers' own; and the time limit of one input.
+# The limits of the memory of the whole process, which the sanitizers use, too, and of the time for one input.
 MAX_MEMORY_MB = 500
 MAX_INPUT_S = 20
 REQUESTS = b"""GET\thttps://a.example/
