@@ -173,18 +173,21 @@ impl Recording {
         Self { process, stderr, log: log.to_owned() }
     }
 
-    /// Wait until the recorder has done all its work, and waits for the next drawing. Then it is in a system call whose
-    /// second argument is 3: it polls the display's descriptor, and two that make it stop. While it runs, is ready to
-    /// run, or waits for an answer of the display, the kernel's file says something else.
+    /// Wait until the recorder has done all its work, and waits for the next drawing. Then it sleeps in a system call
+    /// whose second argument is 3: it polls the display's descriptor, and two that make it stop.
     pub fn until_it_waits(&self) {
-        let file = format!("/proc/{}/syscall", self.process.id());
+        let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.process.id()));
         let limit = Instant::now() + LIMIT;
         loop {
-            let Ok(call) = fs::read_to_string(&file) else {
+            // Its state comes first: a process that an event has woken no longer sleeps, but the kernel still shows its
+            // system call until a processor runs it.
+            let stat = read("stat").unwrap();
+            let Ok(call) = read("syscall") else {
                 // The kernel may lack this file, or not let us read it.
                 return sleep(Duration::from_millis(200));
             };
-            if call.split_whitespace().nth(2) == Some("0x3") {
+            let (_, state) = stat.rsplit_once(')').unwrap();
+            if state.trim_start().starts_with('S') && call.split_whitespace().nth(2) == Some("0x3") {
                 return;
             }
             assert!(Instant::now() < limit, "the recorder never waits");
