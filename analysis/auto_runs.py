@@ -47,9 +47,9 @@ class Range:
 class Plan:
     """The planned measurement.
 
-    `rtt_ms`: network → its round-trip time. `runs`: the most runs of each setting. `load_s`, `run_s`: how long the page
-    load and the whole run of each cell take. `lanes`: how many runs are measured at once. `browsers`: Chromium unless
-    given.
+    `rtt_ms`: network → its round-trip time. `runs`: the most runs of each setting. `load_s`: how long the page load of
+    each cell takes. `run_s`: by how much each of its runs prolongs the campaign: its whole duration, or a part of that
+    where several runs are measured at once. `browsers`: Chromium unless given.
     """
 
     sites: Sequence[str]
@@ -58,7 +58,6 @@ class Plan:
     runs: int
     load_s: Mapping[Cell, float]
     run_s: Mapping[Cell, float]
-    lanes: int = 1
     browsers: Sequence[str] = ()
 
     @cached_property
@@ -72,7 +71,7 @@ class Plan:
         return len(self.sites) * len(self.clients) * len(self.protocols) * self.runs
 
     def round_s(self, network: str) -> float:
-        """How long one block of every site on `network` takes in one lane."""
+        """How long one block of every site on `network` takes."""
         return len(self.protocols) * sum(self.run_s[site, network] for site in self.sites)
 
 
@@ -94,7 +93,7 @@ def expectation(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expec
     campaigns = number_of_campaigns(plan, hypotheses)
     stops = simulated_stops(plan, hypotheses, expected, campaigns, seed)
     runs = stops.sum(axis=1) * len(plan.sites) * len(plan.protocols)
-    round_s = np.array([plan.round_s(client.network) for client in plan.clients.values()]) / plan.lanes
+    round_s = np.array([plan.round_s(client.network) for client in plan.clients.values()])
     return Expectation(
         _range(runs), _range(stops @ round_s), plan.total_runs, float(plan.runs * round_s.sum()), campaigns
     )

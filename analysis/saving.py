@@ -37,9 +37,9 @@ def saving(folder: Path, decided: Collection[Cell]) -> Saving:
     attempted = {row.of for row in rows}
     given_up = {(entry.site, entry.network) for entry in read_given_up(folder)}
     saved = [run for run in planned if run.cell in decided and run.cell not in given_up and run not in attempted]
-    lanes = require_document(folder).settings.lanes
+    settings = require_document(folder).settings
     run_s = mean_seconds(rows)
-    saved_s = (sum(run_s[run.cell] for run in saved) + pace_seconds(saved)) / lanes
+    saved_s = sum(run_s[run.cell] / settings.runs_at_once(run.network) for run in saved) + pace_seconds(saved)
     numbers: dict[Cell, set[int]] = {}
     for run in attempted:
         numbers.setdefault(run.cell, set()).add(run.number)
@@ -50,7 +50,7 @@ def saving(folder: Path, decided: Collection[Cell]) -> Saving:
         len(saved),
         saved_s,
         len(attempted),
-        sum(row.seconds for row in rows) / lanes,
+        sum(row.seconds / settings.runs_at_once(row.network) for row in rows),
         {network: (min(counts), max(counts)) for network, counts in ends.items()},
     )
 

@@ -41,8 +41,9 @@ class CampaignSettings(LoadSettings):
     """The settings of a campaign.
 
     `seed`: the seed of the order of runs and of their losses. `runs`: the number of runs of each site, network and
-    protocol; the maximum if `auto`. `repeats`: how often a run that does not count is repeated. `lanes`: how many runs
-    each machine makes at once. `server_rtts`: how far servers are beyond the network, in the form of the option
+    protocol; the maximum if `auto`. `repeats`: how often a run that does not count is repeated. `lanes`: on how
+    many sets of processors each machine makes runs at once. `at_once`: network → how many runs on it share each set, if
+    more than one. `server_rtts`: how far servers are beyond the network, in the form of the option
     (`measure.run.server_rtts`). `browser`: settings of the first browser, with its `name`; `further_browsers`: settings
     of the others, by name. `sites`: name → `url`, `sha256` of the recording, and `extra_rtts_ms` of its servers, by
     address. `networks`, `protocols`: all their values, by name. `method`: settings of the campaign's study.
@@ -53,6 +54,7 @@ class CampaignSettings(LoadSettings):
     auto: bool = False
     repeats: int = 0
     lanes: int = 1
+    at_once: dict[str, int] = field(default_factory=dict)
     server_rtts: str = OFF
     method: dict[str, Any] = field(default_factory=dict)
     browser: dict[str, Any] = field(default_factory=dict)
@@ -91,6 +93,10 @@ class CampaignSettings(LoadSettings):
         video."""
         seconds = self.method.get("seconds")
         return None if seconds is None else float(seconds)
+
+    def runs_at_once(self, network: str) -> int:
+        """How many runs on `network` each machine makes at once."""
+        return self.lanes * self.at_once.get(network, 1)
 
     def quiet_ms(self, network: str) -> float | None:
         """The time for which a page on `network` must have requested nothing before it counts as finished (ms); None if

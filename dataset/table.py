@@ -73,10 +73,11 @@ class Row:
     `valid` and `reason`: whether it counts, and why not. `metrics`: by name. `requests` to `unrecorded`: the requests
     that the servers received. `block`: of the plan. `canary_…`: how long the canaries of the `machine` took (ms).
     `quiet_ms`: how long the page had requested nothing when it counted as finished. `lane`: of the machine, if it had
-    lanes. `next_prepared_ms`: when, after this run's navigation, the preparation of the next run began
-    (`measure.campaign.preparer`). `h3_request_share`, `h3_byte_share`: the shares of requests and of response bytes
-    over HTTP/3, if servers also spoke another version. `readings`: the cells of all other columns, which belong to
-    instruments (`measure.instruments`) or to earlier versions.
+    lanes. `concurrent_loads`: how many loads shared its processors on average, itself included. `next_prepared_ms`:
+    when, after this run's navigation, the preparation of the next run began (`measure.campaign.preparer`).
+    `h3_request_share`, `h3_byte_share`: the shares of requests and of response bytes over HTTP/3, if servers also spoke
+    another version. `readings`: the cells of all other columns, which belong to instruments (`measure.instruments`) or
+    to earlier versions.
     """
 
     site: str
@@ -101,6 +102,7 @@ class Row:
     canary_page_ms: float | None = None
     quiet_ms: float | None = None
     lane: int | None = None
+    concurrent_loads: float | None = None
     browser: str = DEFAULT_BROWSER
     next_prepared_ms: float | None = None
     h3_request_share: float | None = None

@@ -39,7 +39,6 @@ def plan_of(campaign: Campaign) -> Plan:
         tuple(campaign.protocols),
         campaign.runs,
         {cell: model.load_s(cell) for cell in cells},
-        {cell: model.forecast(cell).seconds for cell in cells},
-        campaign.lanes.count,
+        {cell: model.forecast(cell).seconds / campaign.lanes.runs_at_once(cell[1]) for cell in cells},
         tuple(campaign.browsers),
     )

@@ -48,7 +48,7 @@ def require_consent(
     if not options.unnamed or options.agreed or options.budget_s is not None:
         return
     similar = similar_campaign(campaign.folder)
-    expected = expected_of(campaign).in_lanes(campaign.lanes.count)
+    expected = expected_of(campaign)
     if expected.seconds <= DAY_S:
         if similar:
             note = f"note: {campaign.folder.name} is a new campaign; there is one of the name {similar}"
@@ -60,9 +60,9 @@ def require_consent(
 
 
 def expected_of(campaign: Campaign) -> Forecast:
-    """The forecast for all runs of `campaign`, made one at a time, before the first run."""
+    """The forecast for all runs of `campaign`, in its lanes, before the first run."""
     runs = (run for block in campaign.plan() for run in block)
-    return forecast(runs, (), campaign.folder, campaign.run_model())
+    return forecast(runs, (), campaign.folder, campaign.run_model(), campaign.lanes.runs_at_once)
 
 
 def description(campaign: Campaign, unnamed: Sequence[str], expected: Forecast) -> str:

@@ -1,43 +1,65 @@
-"""The option --lanes: how many runs a machine measures at once.
+"""The option --lanes: how many runs a machine measures at once. It is a number, or `auto`, or has for some networks how
+many loads on them share each lane's processors: `2,mss:6,da2gc:6`, or `mss:6` alone.
 
 `eyelevel lanes` measures how many lanes a machine takes, and keeps the number in the cache, for each machine and
 browser. `--lanes auto` reads it.
 """
 
+import re
+from dataclasses import replace
 from pathlib import Path
+
+import psutil
 
 from base.errors import EyelevelError
 from base.files import write_atomically
 from base.ownership import give_to_caller
 from base.places import cache_dir
 from base.structure import from_json, to_json
+from base.words import in_bytes
 from dataset.table import CampaignDocument, read_document
 from eyelevel.defaults import AUTO
 from eyelevel.make import make_line
 from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.campaign import Campaign
+from measure.campaign.method import Method
 from measure.campaign.results import lanes_fault
 from measure.campaign.slot import machine_name
-from measure.host.lanes import ONE_LANE, Lanes, lanes_of
+from measure.host.lanes import Lanes, lanes_of
 from measure.host.topology import whole_cores
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 from tuning.devices import browser_and_device
+
+# The memory of a load: Chromium's processes, with a heavy page, servers and the film.
+MEMORY_OF_LOAD_BYTES = 500_000_000
+
+NUMBER = re.compile("[1-9][0-9]{0,3}")
 
 # The processors of each core, as `measure.host.topology` finds them.
 Cores = list[tuple[int, ...]]
 
 
-def lanes_by_number(count: int, cores: Cores | None = None) -> Lanes:
-    """`count` lanes of the `cores` (by default this machine's), for a number that the user gave. Raises EyelevelError
-    when there are too few cores."""
-    return ONE_LANE if count == 1 else Lanes(count, lanes_of(count, cores))
+def lanes_by_number(wanted: str, cores: Cores | None = None) -> Lanes:
+    """The lanes of the option's value `wanted`, which is not AUTO, consisting of the `cores` (by default this
+    machine's). Raises EyelevelError, also when there are too few cores."""
+    lanes = requested_lanes(wanted)
+    return replace(lanes, lanes=lanes_of(lanes.count, cores)) if lanes.count > 1 else lanes
 
 
-def number_of_lanes(wanted: str) -> int:
-    """`wanted` as a number. Raises EyelevelError."""
-    if not wanted.isdecimal() or not int(wanted):
-        raise EyelevelError(f"the number of lanes must be 1 or more, or {AUTO}, not {wanted!r}")
-    return int(wanted)
+def requested_lanes(wanted: str) -> Lanes:
+    """The option's value `wanted`, which is not AUTO, without the lanes' cores. Raises EyelevelError."""
+    first, *others = wanted.split(",")
+    if ":" in first:
+        first, others = "1", [first, *others]
+    if not NUMBER.fullmatch(first):
+        raise EyelevelError(f"the number of lanes must be 1 or more, or {AUTO}, not {first!r}")
+    at_once = {}
+    for part in others:
+        network, _, number = part.rpartition(":")
+        if not network or not NUMBER.fullmatch(number):
+            raise EyelevelError(f"{part!r} in LANES is no network with a number of loads at once, such as mss:6")
+        at_once[network] = int(number)
+    return Lanes(int(first), at_once={network: number for network, number in at_once.items() if number > 1})
 
 
 def keep_calibration(lanes: Lanes, browser: str) -> None:
@@ -87,17 +109,38 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
         )
     begun = read_document(folder)
     document = begun or CampaignDocument()
+    before = Lanes(document.settings.lanes, at_once=document.settings.at_once)
     # A calibration made after the campaign began may have another result.
     if wanted == AUTO and not document.lanes.get(machine_name(), {}).get("calibration"):
         lanes = lanes_by_calibration(campaign.loading.browser, cores)
     else:
-        count = document.settings.lanes if wanted in (None, AUTO) else number_of_lanes(wanted)
-        lanes = Lanes(count) if options.dask and count > 1 else lanes_by_number(count, cores)
-    if begun and lanes.count != document.settings.lanes:
+        value = before.value() if wanted in (None, AUTO) else wanted
+        lanes = requested_lanes(value) if options.dask else lanes_by_number(value, cores)
+    if begun and lanes.value() != before.value():
         raise EyelevelError(
-            f"{folder.name} was begun with {document.settings.lanes} at once, not {lanes.count}; resume it without "
-            "LANES, or use another campaign name"
+            f"{folder.name} was begun with LANES={before.value()}, not {lanes.value()}; resume it without LANES, or "
+            "use another campaign name"
         )
+    require_sharing(campaign, lanes)
     if lanes.lanes and (fault := lanes_fault(document, machine_name(), lanes.record())):
         raise EyelevelError(f"{folder.name}: {fault}; give this process the same ones, or use another campaign name")
     return lanes
+
+
+def require_sharing(campaign: Campaign, lanes: Lanes) -> None:
+    """Raises EyelevelError unless loads of `campaign` may share processors as `lanes` has it."""
+    for name, number in lanes.at_once.items():
+        fault = None
+        if not (network := campaign.networks.get(name)):
+            fault = f"{name} is none of the campaign's networks"
+        elif network.follows_clock:
+            fault = f"{name} changes with time, from when its emulator starts"
+        elif type(campaign.method) is not Method:
+            fault = "only loads of pages can share processors, not those of a study"
+        elif not campaign.loading.filmed:
+            fault = "without a film nobody sees when a load's busy beginning is over"
+        elif number * MEMORY_OF_LOAD_BYTES * lanes.count > (free := psutil.virtual_memory().available):
+            needed = in_bytes(number * lanes.count * MEMORY_OF_LOAD_BYTES)
+            fault = f"{number * lanes.count} loads need {needed} of memory, and {in_bytes(free)} are free"
+        if fault:
+            raise EyelevelError(f"LANES={lanes.value()}: {fault}")

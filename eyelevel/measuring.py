@@ -85,7 +85,7 @@ def carry_out(
                 validate_here(campaign, console)
         for line in announcement(campaign):
             print_line(console, line)
-        display = partial(ProgressDisplay, console, plain=options.plain, lanes=campaign.lanes.count)
+        display = partial(ProgressDisplay, console, plain=options.plain, lanes=campaign.lanes)
         if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):
             text = f"the budget is used up, and {open_runs} runs are open; to resume: {options.again}"
             print_line(console, text)
@@ -117,7 +117,7 @@ def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
 
         validation = partial(validate_worker, delayed=delayed_sites(campaign))
         return Cluster(options.dask, campaign, None if options.trust_workers else validation).measure
-    return measure_in_lanes if campaign.lanes.count > 1 else measure_here
+    return measure_here if campaign.lanes.is_one else measure_in_lanes
 
 
 def delayed_sites(campaign: Campaign) -> list[DelayedSite]:

@@ -79,6 +79,17 @@ def read_log(path: Path) -> FilmLog:
         raise EyelevelError(f"the film {path} is not whole: {error}") from None
 
 
+def has_changes(file: IO[bytes], count: int) -> bool:
+    """Whether the log in `file`, which may still be being written, has `count` changes."""
+    file.seek(HEAD.size)
+    for _ in range(count):
+        header = file.read(RECORD.size)
+        if len(header) < RECORD.size or RECORD.unpack(header)[3:7] == NO_BOX:
+            return False
+        file.seek(RECORD.unpack(header)[7], os.SEEK_CUR)
+    return True
+
+
 def _read(file: IO[bytes]) -> FilmLog:
     """Raises ValueError or struct.error when the log is damaged or incomplete."""
     magic, width, height, _, began_us, began_epoch_us = HEAD.unpack(file.read(HEAD.size))

@@ -44,11 +44,13 @@ class Turn:
 
     `await_begin` is called when the browser shows an empty page. It returns when the load must begin. It also returns
     when its argument, a descriptor, becomes readable: then Browsertime has ended. It raises EyelevelError when the load
-    is not wanted any more. `say_quiet` is called when the page has been quiet for a while (`QUIET_SIGN_MS`), and
-    `say_over` when the film has ended; nothing is measured after that.
+    is not wanted any more. `look` is called every LOOK_S or more often while the load is made, `say_quiet` when the
+    page has been quiet for a while (`QUIET_SIGN_MS`), and `say_over` when the film has ended; nothing is measured after
+    that.
     """
 
     await_begin: Callable[[int], None] = lambda _ended: None
+    look: Callable[[], None] = lambda: None
     say_quiet: Callable[[], None] = lambda: None
     say_over: Callable[[], None] = lambda: None
 
@@ -140,6 +142,8 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
             raise EyelevelError(f"the load was ended since it filled the {size_mib} MiB that it may write")
         if readable == ended:
             return
+        if has_begun:
+            turn.look()
         if readable is None:
             continue
         try:

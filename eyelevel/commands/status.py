@@ -46,16 +46,21 @@ def main(campaign: str, as_json: bool) -> None:
     if as_json:
         rejected = Counter(row.gate for row in now.rows if not row.valid)
         seconds = now.expected.seconds if now.expected else None
-        state = {"running": now.running, "lanes": now.lanes, "rejected": rejected, "seconds_left": seconds}
+        state = {
+            "running": now.running,
+            "lanes": now.lanes.count,
+            "at_once": now.lanes.at_once,
+            "rejected": rejected,
+            "seconds_left": seconds,
+        }
         click.echo(json.dumps({**counts, **state}))
         return
     console = terminal()
     if not console.is_terminal:
         console.width = WIDE
     screen = Screen(console)
-    lanes = f" in {now.lanes} lanes" if now.lanes > 1 else ""
     runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
-    screen.say(f"{runs}; {'running' if now.running else 'not running'}{lanes}")
+    screen.say(f"{runs}; {'running' if now.running else 'not running'}{now.lanes}")
     if now.open_runs and now.expected:
         end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it were resumed now'}"
         screen.say(f"{end}, in about {in_words(now.expected.seconds)}; {in_bytes(now.expected.bytes)} more")

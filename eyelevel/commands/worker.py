@@ -18,13 +18,13 @@ def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
     """
     begin(f"a worker of {scheduler}")
 
-    from eyelevel.lanes import lanes_by_calibration, lanes_by_number, number_of_lanes
+    from eyelevel.lanes import lanes_by_calibration, lanes_by_number
     from measure.cluster.addresses import scheduler_address
     from measure.cluster.nodes import run_worker
     from measure.host.exclusive import measuring_alone
 
     address = scheduler_address(scheduler, insecure=insecure)
     require_browsing("a worker")
-    places = lanes_by_calibration() if lanes == AUTO else lanes_by_number(number_of_lanes(lanes))
+    places = lanes_by_calibration() if lanes == AUTO else lanes_by_number(lanes)
     with measuring_alone("a worker"):
         run_worker(address, host, click.echo, places)

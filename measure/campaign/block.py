@@ -11,6 +11,9 @@ time. The next run begins when no film is being analysed, unless films have core
     one run     ─── load, quiet ─┬─ browser's end ─┐
     its film                     ├─ analysed ──────┤
     the next                     └─ prepared ──────┴─ load, quiet ─┬─ …
+
+Where blocks share processors (`Block.at_once`), no run is prepared: its browser starts when no other load there waits
+for its first paint (`measure.host.sharing`).
 """
 
 import math
@@ -68,7 +71,7 @@ Notify = Callable[[Event], object]
 @dataclass(frozen=True)
 class Block:
     """The open runs of one block with their settings, how they are made, and how often each may be repeated; `earlier`
-    is that of `FolderStore`."""
+    is that of `FolderStore`. `at_once`: how many blocks are measured at once on the same processors."""
 
     number: int
     settings: Mapping[Run, Setting]
@@ -76,6 +79,12 @@ class Block:
     repeats: int
     films: FilmPolicy
     earlier: Mapping[Run, tuple[int, int]] = field(default_factory=dict)
+    at_once: int = 1
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other blocks are measured on the same processors meanwhile."""
+        return self.at_once > 1
 
     def open_in(self, store: FolderStore) -> "Block":
         """This block with only the runs that are open in `store`, for a place that cannot see the store."""
@@ -108,7 +117,7 @@ def measure_block(
         unmade_runs = [run for run in open_runs if not is_made(folders[run])]
         if unmade_runs:
             preparer.settle(unmade_runs[0])
-        now = slot.circumstances(block.number, warn) if unmade_runs else None
+        now = slot.circumstances(block.number, warn, shared=block.is_shared) if unmade_runs else None
         layout = now.layout if now else None
         browsers = {folders[run]: block.settings[run].loading.browser for run in unmade_runs}
         devices = {folder: device for folder, browser in browsers.items() if (device := device_of(browser))}
@@ -124,6 +133,7 @@ def measure_block(
                 if not (preparation := preparer.take(run)):
                     store.empty_run_folder(run, attempt)
                 next_run = _first_of(block, unmade_runs[number:]) if unmade_runs[number:] else after
+                next_run = _none if block.is_shared else next_run
                 prepare = partial(preparer.prepare, next_run, method, layout)
                 method.make(
                     block.settings[run],
@@ -154,6 +164,10 @@ def _go_on(slot: Slot, prepare: Callable[[], object], analyses: Analyses, folder
     # against the run. In that case the film is analysed later.
     if slot.has_real_time_priority():
         analyses.add(folder, time.monotonic() - began_s)
+
+
+def _none() -> None:
+    """No next run."""
 
 
 def _first_of(block: Block, runs: Sequence[Run]) -> NextRun:

@@ -125,6 +125,7 @@ class Campaign:
             auto=self.auto,
             repeats=self.repeats,
             lanes=self.lanes.count,
+            at_once=dict(self.lanes.at_once),
             server_rtts=str(loading.server_rtts),
             method=dict(self.method.settings()),
             browser={"name": loading.browser, **self._browser_settings(loading.browser)},
@@ -148,7 +149,7 @@ class Campaign:
     def _places(self) -> dict[str, Any]:
         """The part of a run that each of this machine's cores serves; empty with several lanes, which have their
         own."""
-        return {} if self.lanes.count > 1 else {"cores": affinity.described(affinity.layout())}
+        return {} if not self.lanes.is_one else {"cores": affinity.described(affinity.layout())}
 
     def _without_other_quiet_time(self, network: Network) -> Network:
         """The part of `network` that results depend on: without its quiet time if the campaign sets one for all
@@ -159,7 +160,14 @@ class Campaign:
         """The blocks that are to be measured, in order."""
         chosen = self.selection or Selection(tuple(self.sites), tuple(self.networks), tuple(self.protocols))
         blocks = plan(
-            chosen.sites, chosen.networks, chosen.protocols, self.runs, self.seed, self.companions, self.browsers
+            chosen.sites,
+            chosen.networks,
+            chosen.protocols,
+            self.runs,
+            self.seed,
+            self.companions,
+            self.browsers,
+            self.lanes.at_once,
         )
         out = {*self.without, *self.withdrawn}
         planned = (tuple(run for run in block if run.cell not in out) for block in blocks)
@@ -208,4 +216,6 @@ class Campaign:
 
     def block(self, number: int, runs: Iterable[Run]) -> Block:
         """The block of the plan with this number, or some runs of it."""
-        return Block(number, {run: self.setting(run) for run in runs}, self.method, self.repeats, self.films)
+        settings = {run: self.setting(run) for run in runs}
+        at_once = min((self.lanes.at_once.get(run.network, 1) for run in settings), default=1)
+        return Block(number, settings, self.method, self.repeats, self.films, at_once=at_once)

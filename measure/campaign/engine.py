@@ -92,8 +92,13 @@ class PlannedRuns:
     def forecast(self) -> Forecast:
         """The time and space that the open runs will take, with all lanes in use."""
         campaign = self._campaign
-        expected = forecast(self.open_runs(), self._results.rows, campaign.folder, campaign.run_model())
-        return expected.in_lanes(campaign.lanes.count)
+        return forecast(
+            self.open_runs(),
+            self._results.rows,
+            campaign.folder,
+            campaign.run_model(),
+            campaign.lanes.runs_at_once,
+        )
 
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -47,10 +47,6 @@ class Forecast:
         """The forecast of these runs if they take `factor` times as long."""
         return replace(self, seconds=self.seconds * factor)
 
-    def in_lanes(self, count: int) -> "Forecast":
-        """The forecast of these runs if `count` of them are measured at once."""
-        return self.slower(1 / count)
-
 
 @dataclass(frozen=True)
 class RunModel:
@@ -93,8 +89,20 @@ class RunModel:
         return Forecast(RUN_S + film_s + CANARY_S / 2, EVIDENCE_BYTES + film_bytes)
 
 
-def forecast(runs: Iterable[Run], rows: Sequence[Row], folder: Path, model: RunModel) -> Forecast:
+def one_at_a_time(network: str) -> int:
+    """How many runs on `network` are measured at once, where runs are measured one after another."""
+    return 1
+
+
+def forecast(
+    runs: Iterable[Run],
+    rows: Sequence[Row],
+    folder: Path,
+    model: RunModel,
+    runs_at_once: Callable[[str], int] = one_at_a_time,
+) -> Forecast:
     """The time and the space of `runs`, given the `rows` that were made so far in the campaign's `folder`.
+    `runs_at_once`: how many runs on a network are measured at once.
 
     A run is expected to take the mean of the rows of its site and network. Without such rows, it is expected to take
     what `model` predicts, scaled by the network's ratio of measured to predicted time so far.
@@ -120,7 +128,7 @@ def forecast(runs: Iterable[Run], rows: Sequence[Row], folder: Path, model: RunM
         kind = run.cell, model.keeps_film(run.number)
         if kind not in one:
             one[kind] = means.get(run.cell) or model.forecast(*kind).slower(factors.get(run.network, 1.0))
-        total += one[kind]
+        total += one[kind].slower(1 / runs_at_once(run.network))
     return total
 
 

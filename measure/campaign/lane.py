@@ -34,13 +34,15 @@ END_S = 20.0
 @dataclass(frozen=True)
 class LaneSetting:
     """The setting that is sent to a lane first: which lane it is, the campaign's folder, the lane's canaries so far,
-    how long a canary holds (`Slot`), and the browser."""
+    how long a canary holds (`Slot`), the browser, and the folder by which lanes of the same cores agree
+    (`measure.host.sharing`), if there are any."""
 
     lane: Lane
     folder: Path
     canaries: Sequence[Canary] = ()
     canary_s: float = 0.0
     browser: str = DEFAULT_BROWSER
+    sharing: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.host.idle_priority import idle_priority
+from measure.host.sharing import ALONE, SharedProcessors
 
 
 class LaneStore(FolderStore):
@@ -71,7 +72,8 @@ def main(descriptor: int) -> None:
                 text = f"lane {setting.lane.number} runs on the processors {sorted(cores)}, not {setting.lane.cores}"
                 connection.send(Ending(EyelevelError(text)))
                 return
-            slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
+            sharing = SharedProcessors(setting.sharing) if setting.sharing else ALONE
+            slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number, sharing)
             serve(setting.folder, slot, connection)
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         sys.exit(128 + signal.SIGTERM)

@@ -132,7 +132,11 @@ class Method:
         started_at, clock, started = now_iso(), time.time(), time.monotonic()
         layout = circumstances.layout
         failure = self.carry_out(
-            _of_attempt(setting, attempt), folder, layout, preparation, Moments(begin_next, moments.over)
+            _of_attempt(setting, attempt),
+            folder,
+            layout,
+            preparation,
+            Moments(begin_next, moments.over, circumstances.sharing),
         )
         seconds = time.monotonic() - started
         document = {
@@ -146,6 +150,7 @@ class Method:
             "block": circumstances.block,
             "machine": circumstances.machine,
             "lane": circumstances.lane,
+            "concurrent_loads": round(circumstances.sharing.concurrent_loads, 2),
             "lane_cores": None if circumstances.lane is None else sorted(os.sched_getaffinity(0)),
             "canary": asdict(circumstances.canary) if circumstances.canary else None,
             "slowness": round(circumstances.slowness, 3),
@@ -203,6 +208,7 @@ class Method:
             block=document["block"],
             machine=document["machine"],
             lane=document.get("lane"),
+            concurrent_loads=document.get("concurrent_loads"),
             browser=run.browser,
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),

@@ -7,7 +7,7 @@ the blocks of a network. Each block is drawn from the seed independently, so add
 order of the others as it was.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from random import Random
 
@@ -36,12 +36,17 @@ def plan(
     seed: int,
     companions: Mapping[str, Sequence[Condition]] = NO_COMPANIONS,
     browsers: Sequence[str] = (DEFAULT_BROWSER,),
+    shared: Collection[str] = (),
 ) -> list[PlannedBlock]:
     """All blocks in the order in which they are measured.
 
     Every setting has its first run before any has its second, and a site is measured on all networks before the next
     site. So a campaign that is stopped anywhere has about as many runs of each setting, and its sites have all
     networks. Each round of runs draws the order of the sites, and of each site's networks, anew.
+
+    On `shared` networks, several blocks are measured at once (`measure.host.sharing`), and before a block of another
+    network begins, all of them must have ended. So each round has these networks apart: a round that ends with them is
+    followed by one that begins with them.
 
     `companions`: network → conditions that its blocks have in addition to the network's own over `protocols`. Each
     condition is measured in all `browsers`.
@@ -52,7 +57,8 @@ def plan(
     blocks = []
     for number, original, network in product(range(1, runs + 1), variants, networks):
         draw = Random(f"{seed}/{number}/{original}/{network}")
-        place = Random(f"{seed}/{number}/{original}").random(), draw.random()
+        part = (network in shared) == bool(number % 2)
+        place = part, Random(f"{seed}/{number}/{original}").random(), draw.random()
         conditions = [*((network, protocol) for protocol in protocols), *companions.get(network, ())]
         each = list(product(variants[original], browsers, conditions))
         order = draw.sample(each, len(each))

@@ -15,6 +15,7 @@ from dataset.reasons import MANY_REJECTED, Reason
 from dataset.table import GivenUp, Row, Run
 from measure.campaign.block import Beginning, Event, Judgement, Notice
 from measure.campaign.forecast import Forecast
+from measure.host.lanes import ONE_LANE, Lanes
 
 # The metrics in the line of a run.
 LINE_METRICS = ("plt", "si")
@@ -24,7 +25,7 @@ class ProgressDisplay:
     """Prints a campaign's runs, and estimates the time left from how long runs of each network took."""
 
     def __init__(
-        self, console: Console, open_runs: Sequence[Run], done: int, *, plain: bool = False, lanes: int = 1
+        self, console: Console, open_runs: Sequence[Run], done: int, *, plain: bool = False, lanes: Lanes = ONE_LANE
     ) -> None:
         """`open_runs`: the runs to be made; `done`: how many were made before; `plain`: print lines only, for logs;
         `lanes`: how many runs are made at once."""
@@ -62,8 +63,7 @@ class ProgressDisplay:
             done_at = f"done {clock_in(expected.seconds)}"
             expectation = f"about {in_words(expected.seconds)}, {done_at}, {in_bytes(expected.bytes)}"
             what = f"{'at most ' if at_most else ''}{len(self._open)} runs to be made"
-            lanes = f" in {self._lanes} lanes" if self._lanes > 1 else ""
-            self._say(f"{what}{lanes}: {expectation}")
+            self._say(f"{what}{self._lanes}: {expectation}")
         if not self._live:
             yield self
             return
@@ -154,8 +154,10 @@ class ProgressDisplay:
             return self._expected_s and self._expected_s * len(self._open)
         usual = sum(self._seconds.values()) / self._counts.total()
         each = {network: self._seconds[network] / count for network, count in self._counts.items()}
-        total_s = sum(count * each.get(network, usual) for network, count in self._open_behind.items())
-        return total_s / self._lanes
+        return sum(
+            count * each.get(network, usual) / self._lanes.runs_at_once(network)
+            for network, count in self._open_behind.items()
+        )
 
     def _close(self, runs: Iterable[Run]) -> None:
         for run in runs:

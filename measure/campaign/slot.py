@@ -13,6 +13,7 @@ from dataset.table import Row
 from measure.host import timekeeping
 from measure.host.affinity import layout
 from measure.host.canary import BUSY, USUAL, Canary, drift, slowness, time_canary
+from measure.host.sharing import ALONE, Sharing
 from measure.run.gates import REPLAY
 from measure.run.setting import Circumstances
 from tuning.defaults import DEFAULT_BROWSER
@@ -32,8 +33,8 @@ MACHINE_ID = Path("/etc/machine-id")
 class Slot:
     """This machine, or the `lane` with this number; this process runs on its cores. The slot times canaries in
     `browser`; `canaries` are the earlier ones. Once there are enough canaries to know the usual time, a canary holds
-    for all blocks that begin within `canary_s`. If the machine is busy, the slot waits up to `patience_s`, with a new
-    canary every `pause_s`."""
+    for all blocks that begin within `canary_s`. `sharing`: the loads of other slots with the same cores. If the machine
+    is busy, the slot waits up to `patience_s`, with a new canary every `pause_s`."""
 
     patience_s = 900.0
     pause_s = 10.0
@@ -44,6 +45,7 @@ class Slot:
         canary_s: float = CANARY_MAX_AGE_S,
         browser: str = DEFAULT_BROWSER,
         lane: int | None = None,
+        sharing: Sharing = ALONE,
     ) -> None:
         self.machine = machine_name()
         self.lane = lane
@@ -52,14 +54,20 @@ class Slot:
         self._canaries = list(canaries)
         self._canary_s = canary_s
         self._browser = browser
+        self._sharing = sharing
         self._last: tuple[float, Circumstances] | None = None
 
-    def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
+    def circumstances(self, block: int, warn: Callable[[str], None], *, shared: bool = False) -> Circumstances:
         """The machine's state now, before (a part of) `block`. Calls `warn` when the machine has become slower.
+        `shared`: other slots measure on the same cores meanwhile.
 
         Waits while the machine is too busy for valid runs. Raises EyelevelError when it stays too busy.
         """
-        if self._last and self._still_holds(block, *self._last):
+        now = self._state(block, warn, shared=shared)
+        return replace(now, sharing=self._sharing) if shared else now
+
+    def _state(self, block: int, warn: Callable[[str], None], *, shared: bool) -> Circumstances:
+        if self._last and self._still_holds(block, *self._last, shared=shared):
             # A canary appears only in the rows of the block before which it was timed.
             now = replace(self._last[1], block=block, canary=None)
             self._last = self._last[0], now
@@ -93,12 +101,15 @@ class Slot:
 
     def timed_canary(self) -> Canary:
         """Time a canary now. Raises EyelevelError when the browser cannot be run."""
-        return time_canary(self._browser)
+        with self._sharing.starting():
+            return time_canary(self._browser)
 
-    def _still_holds(self, block: int, timed_at_s: float, last: Circumstances) -> bool:
+    def _still_holds(self, block: int, timed_at_s: float, last: Circumstances, *, shared: bool) -> bool:
         """Whether the canary of `last`, timed at `timed_at_s` (monotonic), is recent enough for `block`."""
         # A block that begins again had rejected runs, perhaps because the machine was busy.
         is_repeated = block == last.block
+        if shared and not is_repeated:
+            return True  # a canary would disturb the other loads, and they would disturb it
         is_usual_known = len(self._canaries) > USUAL
         return time.monotonic() - timed_at_s < self._canary_s and is_usual_known and not is_repeated
 

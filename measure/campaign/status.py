@@ -22,6 +22,7 @@ from dataset.table import GIVEN_UP, GivenUp, Row, Run, read_given_up, read_rows,
 from films.policy import FilmPolicy
 from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast
 from measure.campaign.store import FolderStore
+from measure.host.lanes import Lanes
 from record import collection
 from tuning.networks import Network
 
@@ -50,7 +51,7 @@ class Status:
     running: bool
     given_up_sites: tuple[GivenUp, ...]
     expected: Forecast | None
-    lanes: int
+    lanes: Lanes
 
 
 def status(folder: Path, enough: Enough = never_enough) -> Status:
@@ -71,12 +72,13 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     decided = frozenset(enough(folder))
     saved = {run for run in unmeasured if run not in given_up and run.cell in decided}
     open_runs = tuple(run for run in unmeasured if run not in given_up and run not in saved)
+    lanes = Lanes(document.settings.lanes, at_once=document.settings.at_once)
     try:
         sites = {name: collection.load_site(name) for name in document.settings.sites}
         films = FilmPolicy(**document.films)
         networks = {name: structured(values, Network, name) for name, values in document.settings.networks.items()}
         model = RunModel(sites, networks, films, document.settings.filmed, document.settings.seconds_of_run)
-        expected = forecast(open_runs, rows, folder, model).in_lanes(document.settings.lanes)
+        expected = forecast(open_runs, rows, folder, model, lanes.runs_at_once)
     except (EyelevelError, KeyError, TypeError):  # a site is missing now, or a network has keys of another version
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))
@@ -91,7 +93,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         running=lock_holder(folder) is not None,
         given_up_sites=tuple(given_up_sites),
         expected=expected,
-        lanes=document.settings.lanes,
+        lanes=lanes,
     )
 
 

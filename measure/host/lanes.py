@@ -1,13 +1,14 @@
-"""Lanes: disjoint sets of processor cores. One run is measured on each while other runs are measured on the others.
+"""Lanes: sets of processor cores. One run is measured on each while other runs are measured on the others.
 
 A lane has whole cores, since two threads of a core share its units. As far as possible, cores that share a cache are in
-the same lane. Nothing here depends on how runs are made.
+the same lane. On a slow network, a load leaves its cores idle most of the time; there several lanes have the same
+cores. Nothing here depends on how runs are made.
 """
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,25 +29,54 @@ class Lane:
 class Lanes:
     """How many runs a machine measures at once. With one, the machine has no lanes.
 
-    `lanes` are this machine's: empty with `count` 1, and for a cluster, whose workers each have their own.
-    `calibration` is the measurement by which `count` was chosen, as stored in `campaign.json`; None if a person chose.
+    `count`: how many disjoint sets of cores there are. `lanes` are this machine's, one for each set: empty with `count`
+    1, and for a cluster, whose workers each have their own. `at_once`: network → how many loads on it share each set;
+    one on all others. `calibration` is the measurement by which these were chosen, as stored in `campaign.json`; None
+    if a person chose.
     """
 
     count: int = 1
     lanes: tuple[Lane, ...] = ()
     calibration: Mapping[str, Any] | None = None
+    at_once: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether runs are measured one at a time on every network."""
+        return self.count == 1 and not self.at_once
+
+    def runs_at_once(self, network: str) -> int:
+        """How many runs on `network` are measured at once, on all cores together."""
+        return self.count * self.at_once.get(network, 1)
+
+    def places(self) -> tuple[Lane, ...]:
+        """All lanes of this machine, numbered from 1: those that share cores follow each other."""
+        each = max(self.at_once.values(), default=1)
+        cores = [lane.cores for lane in self.lanes or lanes_of(self.count) for _ in range(each)]
+        return tuple(Lane(number, one) for number, one in enumerate(cores, start=1))
 
     @property
     def is_here(self) -> bool:
         """Whether the lanes are on this machine, rather than on a cluster's workers."""
         return bool(self.lanes) or self.count == 1
 
+    def value(self) -> str:
+        """These lanes as a value of the option --lanes: "1", "2" or "2,mss:6"."""
+        return ",".join((str(self.count), *(f"{network}:{number}" for network, number in sorted(self.at_once.items()))))
+
+    def __str__(self) -> str:
+        """How many runs are measured at once, to follow other words: " in 2 lanes, 4 at once on mss"; empty if one
+        is."""
+        shared = "".join(f", {number} at once on {network}" for network, number in self.at_once.items())
+        return f"{f' in {self.count} lanes' if self.count > 1 else ''}{shared}"
+
     def record(self) -> dict[str, Any]:
         """The lanes' entry in `campaign.json`; empty with one lane and no calibration."""
-        if self.count == 1 and self.calibration is None:
+        if self.is_one and self.calibration is None:
             return {}
         return {
             "count": self.count,
+            **({"at_once": dict(self.at_once)} if self.at_once else {}),
             "cores": [list(lane.cores) for lane in self.lanes],
             "places": [described(layout(lane.cores)) for lane in self.lanes],
             "calibration": self.calibration,

@@ -19,11 +19,12 @@ from dataset.run_files import CROSS_TRAFFIC_SAMPLES, REPLAY_EVIDENCE, REPLAY_LOG
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
 from measure.host.pace import cores_of
+from measure.host.sharing import ALONE, Sharing
 from measure.instruments.contract import ObservedLoad, instruments
 from measure.run.browser import load_limit_s
 from measure.run.evidence import last_line
 from measure.run.setting import Setting
-from measure.run.turn import OVER, QUIET, READY, Prompter
+from measure.run.turn import OVER, PAINTED, QUIET, READY, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
 from replay.hops.registry import proxy_of
@@ -48,10 +49,12 @@ class Observers:
 @dataclass(frozen=True)
 class Moments:
     """Functions called during a load: `quiet` when its page has been quiet for a while (if that happens), and `over`
-    when nothing is measured any more, though the load has not ended."""
+    when nothing is measured any more, though the load has not ended. `sharing`: the loads that share its
+    processors."""
 
     quiet: Callable[[], object] = lambda: None
     over: Callable[[], object] = lambda: None
+    sharing: Sharing = ALONE
 
 
 NO_CALLS = Moments()
@@ -166,10 +169,13 @@ class Load:
             load = self._observed(replay.pid)
             for instrument in instruments():
                 around.enter_context(instrument.around_load(load))
-            self._prompter.say_begin()
+            with moments.sharing.painting():
+                self._prompter.say_begin()
+                self._prompter.await_sign(replay.ended, PAINTED, QUIET, OVER)
             if self._prompter.await_sign(replay.ended, QUIET, OVER) == QUIET:
                 moments.quiet()
             self._prompter.await_sign(replay.ended, OVER)
+        moments.sharing.end()
         moments.over()
         replay.await_end()
         return replay.outcome()
@@ -237,5 +243,12 @@ def load(
 
     `preparation` is this load if its preparation has begun.
     """
-    with preparation or Load(setting, folder, layout=layout, observers=observers) as one:
+    with ExitStack() as stack:
+        if preparation:
+            one = stack.enter_context(preparation)
+        else:
+            with moments.sharing.starting() as shares:
+                one = stack.enter_context(Load(setting, folder, layout=layout, observers=observers))
+                if shares:
+                    one.await_ready()
         return one.make(moments)

@@ -7,6 +7,7 @@ from browsers.browsertime.configuration import QUIET_MS
 from dataset.settings import CampaignSettings, LoadSettings
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
+from measure.host.sharing import ALONE, Sharing
 from measure.run.server_rtts import NEXT_TO_THE_NETWORK, ServerRtts, kept_server_rtts
 from record.connections import http1_servers
 from record.site import Site
@@ -63,7 +64,7 @@ class Setting:
 @dataclass(frozen=True)
 class Circumstances:
     """The circumstances of a block's runs: the block's number, the machine, its canary, the canary's time relative to
-    the usual, which cores do what, and the machine's lane, if it has any."""
+    the usual, which cores do what, the machine's lane, if it has any, and the loads that share its processors."""
 
     block: int
     machine: str
@@ -71,3 +72,4 @@ class Circumstances:
     slowness: float = 1.0
     layout: Layout | None = None
     lane: int | None = None
+    sharing: Sharing = ALONE

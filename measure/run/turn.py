@@ -5,6 +5,7 @@ start.
     "ready"   the browser shows an empty page     →
                                                   ←     "begin"   it is the load's turn
               (once its processors are idle, it loads the page)
+    "painted" its film shows the page's first paint →   (if it is filmed)
     "quiet"   its page has been quiet for a while →
     "over"    nothing is measured any more        →
 
@@ -26,7 +27,7 @@ from browsers.browsertime.run import Turn
 from measure.host.idleness import Idleness
 from replay.cross_traffic import begin_cross_traffic
 
-READY, BEGIN, QUIET, OVER = b"ready\n", b"begin\n", b"quiet\n", b"over\n"
+READY, BEGIN, PAINTED, QUIET, OVER = b"ready\n", b"begin\n", b"painted\n", b"quiet\n", b"over\n"
 SIGN_BYTES = 64
 STANDARD_INPUT = 0
 
@@ -44,6 +45,7 @@ def turn_of_visit(
     stamps: MutableMapping[str, float | None],
     *,
     is_prompted: bool,
+    has_painted: Callable[[], bool] = lambda: False,
     latest_s: float = LATEST_S,
     idle_share: Callable[[], float | None] | None = None,
 ) -> Turn:
@@ -52,9 +54,9 @@ def turn_of_visit(
 
     `stamps` gets these entries: when the browser was `ready`, when the load should `begin`, when the page had been
     `quiet` for a while (all s since 1970), and how idle the processors were at the beginning (`idle_share`; None if the
-    kernel does not say). Background flows begin earlier; by then they have run for `cross_traffic_s`. The load waits
-    for idle processors for at most `latest_s`. The function `idle_share` measures how idle they are; by default it
-    measures those of this process.
+    kernel does not say). `has_painted` says whether the film shows the page's first paint. Background flows begin
+    earlier; by then they have run for `cross_traffic_s`. The load waits for idle processors for at most `latest_s`. The
+    function `idle_share` measures how idle they are; by default it measures those of this process.
     """
     prompter = _take_standard_input() if is_prompted else None
 
@@ -72,6 +74,11 @@ def turn_of_visit(
         stamps["idle_share"] = None if share is None else round(share, 3)
         stamps["begin"] = time.time()
 
+    def look() -> None:
+        if "painted" not in stamps and has_painted():
+            stamps["painted"] = time.time()
+            say(PAINTED)
+
     def say_quiet() -> None:
         stamps["quiet"] = time.time()
         say(QUIET)
@@ -81,7 +88,7 @@ def turn_of_visit(
             with suppress(OSError):  # the other end is closed
                 prompter.sendall(sign)
 
-    return Turn(await_begin, say_quiet, partial(say, OVER))
+    return Turn(await_begin, look, say_quiet, partial(say, OVER))
 
 
 def _take_standard_input() -> socket.socket:

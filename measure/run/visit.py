@@ -12,8 +12,8 @@ leaves these files in its folder:
     browsertime.log          the output of Browsertime and of the X server
     readiness.json           before the navigation: how long it took until the browser was idle, and the film had begun
     times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
-                             when the load began, how idle the processors were then, and when the page had been quiet
-                             for a while (`measure.run.turn`)
+                             when the load began, how idle the processors were then, when the first paint was seen,
+                             and when the page had been quiet for a while (`measure.run.turn`)
 """
 
 import json
@@ -37,6 +37,7 @@ from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
 from browsers.registry import browser_named
 from dataset.run_files import FILM_LOG, HAR, LOG, NAVIGATION, TIMES, TIMINGS
+from films.log import has_changes
 from measure.instruments.contract import instruments
 from measure.run.browser import page_of, refusal
 from measure.run.turn import turn_of_visit
@@ -47,6 +48,9 @@ from tuning.protocols import Protocol
 
 # Where Browsertime's results have the film.
 RECORDED = "video/1.mp4"
+
+# A film has its first paint when it has so many changes: the orange, the blank page that follows, and the paint.
+CHANGES_UNTIL_PAINTED = 3
 
 # How long Browsertime may take in addition to the load itself: to start and stop the browser, and to write its files.
 LATE_S = 30
@@ -96,7 +100,6 @@ def visit(spec: VisitSpec) -> int:
     folder.mkdir(exist_ok=True)  # without its parents: if the campaign's folder has been removed, this must fail
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
-    turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
     if fault := refusal(browser, spec.protocol, site, device, spec.proxy):
         raise EyelevelError(fault)
     page = page_of(site, device, spec.proxy)
@@ -105,6 +108,7 @@ def visit(spec: VisitSpec) -> int:
         results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"
         results.mkdir()
         x_sockets.mkdir()
+        turn = turn_of_visit(times, is_prompted=spec.awaits_turn, has_painted=lambda: has_painted(results))
         # The X server may write keyboard maps, since the replay has its own folder for them (`replay.world`).
         screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
         files = {TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}
@@ -158,6 +162,14 @@ def visit(spec: VisitSpec) -> int:
                 keep_film(results, folder)
             keep(results, folder, files, browser)
             (folder / TIMES).write_text(json.dumps({**times, "visit_end": time.time()}))
+
+
+def has_painted(results: Path) -> bool:
+    """Whether the film that is being made in `results` shows the page's first paint."""
+    if not (file := opened_in(results, RECORDED)):
+        return False
+    with file:
+        return has_changes(file, CHANGES_UNTIL_PAINTED)
 
 
 def keep_film(results: Path, folder: Path) -> None:

@@ -1,0 +1,108 @@
+"""Loads that share processors: while one browser starts, no other load waits for its first paint, and each load knows
+how many others were under way.
+
+On a slow network, a load uses a fifth of a core: it mostly waits for packets. So several loads can be made at once on
+the same processors, if their busy beginnings do not meet. The loads of a lane agree by two files in a folder, and the
+kernel's locks on them (flock(2)) end with the process that holds them:
+
+    start   locked by one while its browser starts (exclusive), and by all that wait for their first paint (shared)
+    loads   a line for each load that begins or ends, with the time
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from base.errors import EyelevelError
+
+START, LOADS = "start", "loads"
+BEGINS, ENDS = "+1", "-1"
+
+
+class Sharing:
+    """A load's view of the loads that share its processors. This class is for a load that has them to itself."""
+
+    # The mean number of loads that were under way during the last load, itself included.
+    concurrent_loads = 1.0
+
+    @contextmanager
+    def starting(self) -> Iterator[bool]:
+        """A context in which a browser starts: its value is whether the context must last until the browser is
+        ready."""
+        yield False
+
+    @contextmanager
+    def painting(self) -> Iterator[None]:
+        """A context that begins with a load, and ends with its first paint."""
+        yield
+
+    def end(self) -> None:
+        """The load that has begun last is over."""
+
+
+ALONE = Sharing()
+
+
+class SharedProcessors(Sharing):
+    """The loads that agree by the files in `folder`."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._start, self._loads = folder / START, folder / LOADS
+        self._clock = clock
+        self._began_s: float | None = None
+
+    @contextmanager
+    def starting(self) -> Iterator[bool]:
+        with _locked(self._start, fcntl.LOCK_EX):
+            yield True
+
+    @contextmanager
+    def painting(self) -> Iterator[None]:
+        with _locked(self._start, fcntl.LOCK_SH):
+            self._began_s = self._note(BEGINS)
+            yield
+
+    def end(self) -> None:
+        if self._began_s is not None:
+            began_s, ended_s = self._began_s, self._note(ENDS)
+            self._began_s = None
+            self.concurrent_loads = mean_number(self._loads.read_text(), began_s, ended_s)
+
+    def _note(self, change: str) -> float:
+        at_s = self._clock()
+        with self._loads.open("a") as file:
+            # One write of a few bytes at the file's end: lines of several processes do not mix (write(2), O_APPEND).
+            file.write(f"{at_s:.6f} {change}\n")
+        return at_s
+
+
+def mean_number(log: str, began_s: float, ended_s: float) -> float:
+    """The mean number of loads that were under way from `began_s` to `ended_s`, from the lines of LOADS."""
+    changes = sorted((float(at_s), int(change)) for at_s, change in map(str.split, log.splitlines()))
+    number, since_s, total = 0, began_s, 0.0
+    for at_s, change in changes:
+        if at_s > ended_s:
+            break
+        if at_s > since_s:
+            total += number * (at_s - since_s)
+            since_s = at_s
+        number += change
+    total += number * (ended_s - since_s)
+    return total / (ended_s - began_s) if ended_s > began_s else 1.0
+
+
+@contextmanager
+def _locked(path: Path, kind: int) -> Iterator[None]:
+    """Hold a lock of this `kind` on the file at `path`; wait for it. Raises EyelevelError when the file is gone."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise EyelevelError(f"loads cannot share processors: {path}: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,103 @@
+"""Loads that share processors: no browser starts while another load waits for its first paint, and loads are counted."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from base.errors import EyelevelError
+from measure.host.sharing import ALONE, SharedProcessors, mean_number
+
+PATIENCE_S = 60.0
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_who_has_the_processors_alone_waits_for_nobody() -> None:
+    with ALONE.starting() as is_shared, ALONE.painting():
+        assert not is_shared
+    ALONE.end()
+    assert ALONE.concurrent_loads == 1.0
+
+
+def test_the_mean_number_of_loads_counts_those_that_were_under_way_before() -> None:
+    log = "0 +1\n4 +1\n8 -1\n10 -1\n12 +1\n"
+    assert mean_number(log, 4, 10) == pytest.approx((4 * 2 + 2 * 1) / 6)
+    assert mean_number(log, 0, 10) == pytest.approx((4 + 8 + 2) / 10)
+    # Lines of other processes may be in another order than their times.
+    assert mean_number("4 +1\n0 +1\n10 -1\n8 -1\n", 4, 10) == pytest.approx(10 / 6)
+    assert mean_number("3 +1\n3 -1\n", 3, 3) == 1.0
+
+
+def test_each_load_knows_how_many_were_under_way(tmp_path: Path, clock: Clock) -> None:
+    one, other = SharedProcessors(tmp_path, clock), SharedProcessors(tmp_path, clock)
+    with one.painting():
+        clock.now_s = 1.0
+        with other.painting():
+            clock.now_s = 2.0
+    other.end()
+    clock.now_s = 4.0
+    one.end()
+    assert (one.concurrent_loads, other.concurrent_loads) == (1.25, 2.0)
+    clock.now_s = 9.0
+    one.end()  # no load has begun since
+    assert one.concurrent_loads == 1.25
+
+
+def test_a_browser_starts_when_no_other_load_waits_for_its_first_paint(tmp_path: Path) -> None:
+    order: list[str] = []
+    begun = threading.Event()
+
+    def start() -> None:
+        begun.set()
+        with SharedProcessors(tmp_path).starting() as is_shared:
+            order.append("starts")
+            assert is_shared
+
+    thread = threading.Thread(target=start)
+    # Loads wait for their first paint together.
+    with SharedProcessors(tmp_path).painting(), SharedProcessors(tmp_path).painting():
+        thread.start()
+        assert begun.wait(PATIENCE_S)
+        thread.join(0.2)
+        order.append("painted")
+    thread.join(PATIENCE_S)
+    assert order == ["painted", "starts"]
+
+
+def test_a_process_that_ends_holds_up_nobody(tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib\n"
+        "from measure.host.sharing import SharedProcessors\n"
+        "with SharedProcessors(pathlib.Path(sys.argv[1])).starting():\n"
+        "    print('starts', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout and process.stdout.readline() == "starts\n"
+    process.kill()
+    process.communicate()
+    with SharedProcessors(tmp_path).starting():
+        pass
+
+
+def test_without_its_folder_nothing_is_shared(tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match="loads cannot share processors: .*gone/start: No such file"):
+        with SharedProcessors(tmp_path / "gone").starting():
+            pass
