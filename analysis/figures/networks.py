@@ -55,7 +55,7 @@ def over_time(network: Network, direction: str, column: str, seconds: float) -> 
 
 
 def off_times(network: Network, direction: str, seconds: float) -> list[tuple[float, float]]:
-    """When a direction is off: the begin and end of each such time, in s. Empty if these times are random, since they
+    """When a direction is off: the start and end of each such time, in s. Empty if these times are random, since they
     differ between loads."""
     times = network.on_off_of(direction)
     if times is None or not times.periodic:

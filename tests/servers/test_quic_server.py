@@ -472,8 +472,8 @@ def test_a_scheduler_sends_in_its_order(
         later = list(itertools.chain(*groups[number + 1 :]))
         for path in group:
             assert all(arrived(other, path) < BODY_BYTES for other in later), arrivals
-            # Later bodies may only have the end of a burst; each body that takes turns has had a turn, on a busy
-            # machine a few more.
+            # When the body of `path` ends, a later body has received at most the end of a burst. A body that takes
+            # turns with it has had a turn, or a few on a busy machine.
             assert all(arrived(other, path) < BODY_BYTES / 5 for other in later if other != "/first"), arrivals
             beside = [other for other in group if "/first" not in (other, path)]
             assert all(arrived(other, path) >= BODY_BYTES / 5 for other in beside), arrivals

@@ -624,7 +624,7 @@ def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str
     assert seen[1] == (0, 1029, f"left after {up_ms:.6f} ms", 2)
     (interface, length, comment, flags), answer = seen[2:]
     assert (interface, length, flags) == (0, 1029, 2)
-    # The second datagram waited for the first, the longer the earlier it was sent.
+    # The second datagram waited for the first. The earlier it was sent, the longer it waited.
     assert up_ms < float(comment.split()[2]) <= 2 * up_ms
     assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 

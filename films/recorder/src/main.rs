@@ -22,7 +22,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Film the display DISPLAY until 'q' comes on standard input, that ends, or SIGINT, SIGTERM or SIGHUP comes
+    /// Film the display DISPLAY until standard input ends or contains 'q', or until SIGINT, SIGTERM or SIGHUP
     ///
     /// Prints "Press [q] to stop" to standard error when the first picture is stored.
     Record {

@@ -186,7 +186,7 @@ fn transport(settings: &Settings, log: Option<Arc<ConnectionLog>>) -> TransportC
         .stream_receive_window(STREAM_WINDOW.into())
         .receive_window(CONNECTION_WINDOW.into())
         .send_window(SEND_WINDOW)
-        // Responses take turns of one packet each; h3 tells quinn of no priorities.
+        // Responses take turns of one packet each; h3 passes no priorities to quinn.
         .send_fairness(true)
         .max_concurrent_bidi_streams(MAX_REQUESTS.into())
         .max_concurrent_uni_streams(MAX_CONTROL_STREAMS.into())

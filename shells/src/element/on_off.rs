@@ -151,8 +151,8 @@ fn parse_spans(text: &str) -> Result<Spans> {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "On and off")]
 pub struct NetOnOff {
-    /// Both directions are on and off, at the same instants, for random times with these means in seconds; what comes
-    /// while they are off is lost
+    /// Both directions are on and off, at the same instants, for random times with these means in seconds; packets that
+    /// arrive while they are off are lost
     #[arg(
         long,
         value_name = "ON,OFF",

@@ -76,7 +76,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def site_with_sound(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A page whose sound takes longer to arrive than the page is waited for, and is not played."""
+    """A page whose sound takes longer to arrive than we wait for a page; the sound is not played."""
     with io.BytesIO() as file:
         with wave.open(file, "wb") as sound:
             sound.setparams((2, 2, 44_100, 0, "NONE", ""))
