@@ -21,7 +21,7 @@ BESIDE = 2
 ROW_INCHES = 1.15
 # The time over which the rate of a trace is averaged.
 BIN_S = 0.25
-# No more entries fit next to each other.
+# At most this many entries fit next to each other.
 LEGEND_COLUMNS = 5
 # The time step in which a delay or a loss over time is drawn.
 CONDITIONS_BIN_S = 0.02

@@ -97,7 +97,7 @@ def replay(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def over_time(evidence: Evidence, claim: Claim) -> str | None:
-    """The page took longer to load than it may."""
+    """The page took longer to load than allowed."""
     if claim.limit_s is None or evidence.browsed_s < claim.limit_s:
         return None
     # As long as the first page has not come, the browser reports the load time of the empty page before it.

@@ -336,7 +336,7 @@ def many(arguments: dict[str, str | Path], certificate: Certificate, tmp_path: P
 
 
 def endpoints_of(server: "subprocess.Popen[str]") -> dict[str, int]:
-    """The addresses on which a server with many says that it listens, and their ports."""
+    """The ADDRESSES on which the server reports to listen, with their ports."""
     assert server.stdout is not None
     lines = [server.stdout.readline() for _ in range(ADDRESSES)]
     parts = [re.fullmatch(r"listening on ([0-9.]+):(\d+)\n", line) for line in lines]

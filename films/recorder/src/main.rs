@@ -26,7 +26,7 @@ enum Command {
     ///
     /// Prints "Press [q] to stop" to standard error when the first picture is stored.
     Record {
-        /// The part to film: so many pixels, at the top left
+        /// The part to film: a rectangle of this many pixels at the top left
         #[arg(long, value_name = "WxH", value_parser = parse_size)]
         size: (u16, u16),
 

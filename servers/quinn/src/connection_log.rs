@@ -135,7 +135,7 @@ impl ConnectionLog {
         self.losses.notify_one();
     }
 
-    /// Returns when there are losses since the last call.
+    /// Waits until losses were signalled since the last call.
     pub async fn new_losses(&self) {
         self.losses.notified().await;
     }

@@ -64,11 +64,11 @@ pub struct LinkOptions {
     #[arg(long, visible_alias = "meter-all")]
     meter: bool,
 
-    /// Write the same of the uplink alone
+    /// Write the same for the uplink alone
     #[arg(long, visible_alias = "meter-uplink-delay")]
     meter_uplink: bool,
 
-    /// Write the same of the downlink alone
+    /// Write the same for the downlink alone
     #[arg(long, visible_alias = "meter-downlink-delay")]
     meter_downlink: bool,
 

@@ -78,7 +78,7 @@ navigator.serviceWorker.oncontrollerchange = () => fetch("/made");
 navigator.serviceWorker.register("/sw.js");
 </script>"""
 
-# Pages that go on to another one, and where that is.
+# Pages that navigate to another page, and the URL of that page.
 FOLLOWED = {
     "refresh": (Case('<meta http-equiv="refresh" content="0; url=/en/">'), NEXT),
     "script": (Case("<script>location.replace('/en/')</script>"), NEXT),

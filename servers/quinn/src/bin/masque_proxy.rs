@@ -86,7 +86,7 @@ struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "14600", value_parser = clap::value_parser!(u64).range(2904..=1 << 24))]
     initial_window: u64,
 
-    /// Write here, as JSON, at the end, what was done
+    /// The file for the counts of events, written as JSON at the end
     #[arg(long, value_name = "FILE")]
     account: PathBuf,
 }
