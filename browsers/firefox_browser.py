@@ -46,7 +46,8 @@ PREFERENCES: dict[str, str | int | bool] = {
     # Browsertime's default, taken from Firefox's tests, would disable protection.
     "security.turn_off_all_security_so_that_viruses_can_take_over_this_computer": False,
 }
-# Only over QUIC. With the default value of any of these, Firefox tries TCP as well, or gives up QUIC entirely.
+# Preferences for loads over QUIC. With the default value of any of these, Firefox tries TCP as well, or gives up QUIC
+# entirely.
 QUIC_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.http3.enable": True,
     "network.http.http3.force-use-alt-svc-mapping-for-testing": True,

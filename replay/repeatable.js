@@ -14,9 +14,9 @@
   var RealDate = Date;
   var navigationStart = beginning - NAVIGATION_MS;
 
-  // The address of the page's script that called a function replaced here; `depth` functions of ours are in between. It
-  // is "" if no script of the page called: the scripts of tools that measure a load have no address. (Functions of the
-  // engine have none either, and are skipped.)
+  // The address of the page's script that called a function replaced here; `depth` of our own functions are in between.
+  // It is "" if no script of the page called: the scripts of tools that measure a load have no address. (Functions of
+  // the engine have none either, and are skipped.)
   function caller(depth) {
     var frames = String(new Error().stack).split("\n");
     for (var place = 2 + depth; place < frames.length; place += 1) {

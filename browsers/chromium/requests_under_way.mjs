@@ -8,7 +8,7 @@ const { getLogs } = SeleniumRunner.prototype;
 
 const LOG = "performance";
 // Kinds of requests that do not count. No page waits for some of them, such as reports to servers. Others may be under
-// way as long as the page exists: of a video, for example, browsers read no more than they need.
+// way as long as the page exists, such as for a video: browsers read only as much of it as they need.
 const NOT_AWAITED = new Set(["Ping", "CSPViolationReport", "Media", "EventSource"]);
 
 let early = [];

@@ -309,7 +309,8 @@ class Client:
         arrived, marked = self._sent(direction, flow)
         sparse_ns = [at - sent for number, (sent, at) in arrived.items() if number >= SPARSE]
         large = {number: times for number, times in arrived.items() if number < SPARSE}
-        # Not by the mean of all gaps: a queue that sometimes drops too much leaves the link idle.
+        # The median gap shows the rate. The mean of all gaps does not: a queue that sometimes drops too much leaves the
+        # link idle.
         rate_mbps, _ = self._rates(direction, size_bytes, sorted(at for _, at in large.values()))
         least_ns = min(at - sent for sent, at in large.values())
         # A small packet is sent faster, and the very first may have met a large one.

@@ -97,7 +97,10 @@ def said(
 
 
 def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> Any:
-    """The JSON that `script` prints last, in Browsertime's Node with one of our changes; `values` replace its names."""
+    """The last line, as JSON, that `script` prints when it runs in Browsertime's Node with one of our changes.
+
+    Each name in `values` is replaced in `script` by its value.
+    """
     for name, value in {"LIBRARY": None, **values}.items():
         text = (BROWSERTIME.parents[1] / "lib").as_uri() if name == "LIBRARY" else json.dumps(value)
         script = script.replace(name, text)

@@ -61,7 +61,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Stream { to_end, log } => {
             let name = log.display().to_string();
             let file = File::open(log).attempt(|| format!("read the log {name}"))?;
-            // Not Rust's own standard output, which would search the pixels for ends of lines.
+            // Rust's own standard output would search the pixels for ends of lines.
             let out = stdout().as_fd().try_clone_to_owned().attempt(|| "write to standard output")?;
             stream(file, &name, *to_end, File::from(out))
         }
