@@ -49,7 +49,7 @@ class Size:
 
 
 SINGLE_SERVER = Size(1, 4, 3.0, 150.0)
-# As many servers as the site with the most servers in the paper, and one site larger than any page needs.
+# A site with as many servers as any site in the paper has, and a site larger than any page needs.
 MANY_SERVERS = (Size(76, 4 * 76, 3.0, 150.0), Size(150, 3000, 1.0, 150.0))
 
 

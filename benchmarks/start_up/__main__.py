@@ -14,7 +14,7 @@ from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.program import COMMANDS
 
-# As many attempts as a campaign of the paper's size: 38 sites, 4 networks, 5 protocols, 31 runs.
+# The simulated campaign is of the paper's size: 38 sites, 4 networks, 5 protocols, 31 runs.
 SITES, RUNS = 38, 31
 ERRORS = (
     ["nonsense"],

@@ -146,7 +146,7 @@ def configuration(serving: Serving, behind: Behind) -> dict[str, Any]:
             "tls": {
                 "certificates": {"load_files": certificates},
                 "disable_ocsp_stapling": True,
-                # As with NGINX: a page's further connections to a server resume no session.
+                # A page's further connections to a server resume no session, as with NGINX.
                 "session_tickets": {"disabled": True},
             },
             "http": {

@@ -61,7 +61,7 @@ else:
     outcome = keyctl(KEYCTL_READ, key, content, 6)
     print(content.raw if outcome == 6 else outcome)
 """
-# With all capabilities over its own namespaces, tries to undo each part of the jail.
+# Tries to undo each part of the jail, with all capabilities over its own namespaces.
 UNDO = """
 set -u
 for path in / /usr "$1"; do mount -o remount,bind,rw "$path" && echo "$path is writable"; done

@@ -420,7 +420,7 @@ def test_processes_share_the_responses(many: dict[str, str | Path], tmp_path: Pa
 # The order of service.
 
 BODY_BYTES = 64_000  # four turns of the server
-# In the order of the requests. The first may take a whole window before the others have been read.
+# The paths in the order of the requests. The first response may take a whole window before the other requests are read.
 PRIORITIES = {"/first": "u=7", "/a": "u=3", "/b": "u=3", "/c": "u=5, i", "/d": "u=5, i", "/urgent": "u=1"}
 
 

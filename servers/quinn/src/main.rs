@@ -122,7 +122,7 @@ fn run(arguments: Arguments) -> Result<()> {
 }
 
 async fn serve(endpoints: &[endpoints::Endpoint], site: &Arc<Site>) -> Result<()> {
-    // Before the first address is announced, so that no signal is missed.
+    // Watch for signals before the first address is announced, so that no signal is missed.
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let servers = endpoints.iter().map(|endpoint| Server::bind(endpoint, site.clone()));

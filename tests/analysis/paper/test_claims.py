@@ -416,7 +416,7 @@ def test_each_claim_stands_beside_the_papers_number_and_what_ours_rests_on() -> 
     assert by_name["number"]["quic_mss"] == "QUIC against TCP+ in SI: MSS -36 %"
     assert by_name["number"]["quic_bbr_da2gc"].endswith("DA2GC 0 of 38 sites faster")
     assert by_name["number"]["tcps_da2gc"] == ""
-    # Both protocols on one network; all four for the interaction.
+    # A pair counts the runs of both protocols on one network, the interaction those of all four.
     sites = by_name["sites"]["quic_mss"]
     assert by_name["runs"]["quic_mss"] == 2 * 12 * sites
     assert by_name["runs"]["lead_mss"] == 4 * 12 * sites
