@@ -196,7 +196,7 @@ def _application(socket_path: Path, address: str, port: int) -> dict[str, Any]:
         "upstreams": [{"dial": f"unix/{socket_path}"}],
         "transport": {
             "protocol": "http",
-            # By default Caddy requests gzip, and unpacks responses for browsers that did not.
+            # By default Caddy requests gzip, and unpacks responses for browsers that did not request it.
             "compression": False,
             # Otherwise a request may meet a connection that the application is just closing.
             "keep_alive": {"enabled": False},

@@ -127,8 +127,8 @@ def blocking_in_one_sequence(client: Capture, servers: Capture) -> dict[Connecti
 
     The sequence has the order in which the server sent each byte for the first time, according to the capture at its
     end; bytes that are sent again fill their old gap. The sequence has no records, so `others` and `front` are equal:
-    the blocking that the packets of this very load would have caused, and did not. Bytes that never arrived block
-    nothing.
+    they are the blocking that the packets of this load would have caused in one sequence. Bytes that never arrived
+    block nothing.
     """
     sent = by_connection(servers)
     return {

@@ -444,8 +444,8 @@ def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(t
 
 @pytest.mark.needs_large_buffers
 def test_the_first_packet_after_a_time_is_lost() -> None:
-    # The start of the shell is known less exactly than the times of packets: the first packet is lost, whenever it
-    # arrives.
+    # The start of the shell is known less exactly than the times of packets. So both times are near the start, and the
+    # first packet is lost whenever it arrives.
     everything = list(range(shells_peer.DATAGRAMS))
     assert datagrams_through("mm-loss both --at 0,0.001") == (everything[1:], everything[2:])
 
