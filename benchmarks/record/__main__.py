@@ -168,7 +168,7 @@ def use_of(protocol: str, size: Size, site: Site, program: str, use: dict[str, f
 
 
 def start(site: Site, protocol: str) -> tuple[float, dict[str, dict[str, float]]]:
-    """Seconds from the start of a replay until its client may begin, and the memory of the servers then."""
+    """Seconds from the start of a replay until its client may begin, and the memory of the servers at that moment."""
     spec = ReplaySpec(site.folder, FAST, protocols.load()[protocol])
     with tempfile.TemporaryFile() as output:
         outcome = run(spec, [sys.executable, "-m", "benchmarks.record.servers_memory"], stdout=output.fileno())
