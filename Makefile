@@ -1,12 +1,12 @@
-# Eyelevel's front door. A target is a command of eyelevel, and variables are its options: `make -n TARGET` prints it.
-# The targets are those of eyelevel/make.py, from which this file is written:
+# The entry point of Eyelevel. A target is a command of eyelevel, and variables are its options: `make -n TARGET` prints
+# the command. eyelevel/make.py defines the targets; the next file is generated from it.
 include setup/make/targets.mk
 
-# Variables count only where the command line gives them: in the environment, such short names mean something else.
-# A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
+# Variables count only if the command line sets them: in the environment, such short names mean something else.
+# A value is plain text: make expands nothing in it ("$c", "$(shell …)"), and programs receive it unchanged.
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 $(foreach v,$(GIVEN),$(eval override export $v := $$(value $v)))
-# Tests call make, too; what was given here is not meant for them.
+# Tests call make, too; these variables are not meant for them.
 MAKEOVERRIDES :=
 define line_break
 
@@ -14,21 +14,21 @@ define line_break
 endef
 $(foreach v,$(GIVEN),$(if $(findstring $(line_break),$(value $v)),$(error the value of $v has a line break)))
 given = $(if $(filter $1,$(GIVEN)),$(value $1))
-# A value as one word of a shell's command line, whatever is in it.
+# A value as one word of a shell's command line, whatever it contains.
 quote = '$(subst ','\'',$1)'
 
 absolute = $(if $(filter /%,$(firstword $1)),$1,$(CURDIR)/$1)
 CACHES := $(or $(value XDG_CACHE_HOME),$(value HOME)/.cache)
 override EYELEVEL_CACHE := $(call absolute,$(or $(value EYELEVEL_CACHE),$(CACHES)/eyelevel))
 export EYELEVEL_CACHE
-# A folder with networks.toml or protocols.toml of one's own.
+# A folder with the user's own networks.toml or protocols.toml.
 override EYELEVEL_TUNING := $(if $(call given,TUNING),$(call absolute,$(TUNING)),$(value EYELEVEL_TUNING))
 export EYELEVEL_TUNING
 PYTHON := $(or $(call given,PYTHON),$(EYELEVEL_CACHE)/venv/bin/python)
 # Without bytecode, each of the hundreds of programs that tests start compiles the project again.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(call quote,$(PYTHON)) -m pytest
 
-# Optional parts of the set-up: `make setup` installs all that are given, another target those that it uses.
+# Optional parts of the set-up: `make setup` installs those that its variables name, another target those that it uses.
 comma := ,
 asked = $(foreach n,$(subst $(comma), ,$(call given,$2)),$1/$n)
 optional = $(patsubst setup/optional/%.sh,%,$(wildcard $(patsubst %,setup/optional/%.sh,$1)))
@@ -37,7 +37,7 @@ OPTIONAL = $(if $(filter setup,$(MAKECMDGOALS)),\
 	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS) $(call asked,servers,SERVERS)) \
 	$(if $(filter docs,$(MAKECMDGOALS)),documents/mkdocs) $(if $(filter proof,$(MAKECMDGOALS)),proof/format_checkers))
 
-# A target asks for what it cannot do without before anything is installed.
+# Refuse a target without its required variables before anything is installed.
 $(foreach t,$(MAKECMDGOALS),$(foreach v,$(NEEDS_$t),$(if $(call given,$v),,$(error $t needs $v, as in: $(EXAMPLE_$t)))))
 
 .DEFAULT_GOAL := help
@@ -82,7 +82,7 @@ proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpor
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean
 
-# Under -n, the program prints its command lines if it is there.
+# Under -n, the program prints its command lines if it is installed.
 is_dry = $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 $(TARGETS): setup
 	+@$(if $(is_dry),test ! -x $(call quote,$(PYTHON)) || )$(call quote,$(PYTHON)) -m eyelevel.make $(if $(is_dry),--print) \

@@ -12,7 +12,7 @@ from tuning.devices import IN_BROWSER, described
 NOTHING = "-"
 # Numbers with a unit have one digit after the point if they are below this.
 TENTHS_BELOW = 10
-# The value of the last digit of a mean of counts.
+# Means of counts are shown to this precision.
 MEAN_COUNT_DIGIT = 0.1
 # The labels of protocols and networks in the paper; metrics have their labels in `dataset.metrics`.
 LABELS = {

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-# A string, or the start of an object, a list or a further value in one. Escapes are ignored.
+# A string; or the start of an object or a list; or the comma before a further value. Escapes are ignored.
 JSON_TOKEN = re.compile(rb'"[^"]*"?|[\[{,]')
 # A limit on the number of values: empty lists in a list need twenty times their bytes in memory, empty objects more.
 JSON_VALUES = 3_000_000

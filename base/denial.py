@@ -13,7 +13,7 @@ STARTERS = ("_execute_child", "_posix_spawn")
 def denial(error: PermissionError) -> str | None:
     """The denied action: "/x/file may not be written (Permission denied)"; None when `error` concerns no file.
 
-    The exception does not contain the action, so this is an action that this process may not do with the named file.
+    The exception does not contain the action, so this finds an action that is denied to this process on the named file.
     """
     if not isinstance(error.filename, str | bytes | os.PathLike):
         return None

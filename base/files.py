@@ -95,7 +95,8 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def _stream(path: Path) -> int | Path | None:
-    """The own descriptor, or the pipe or device, that `path` stands for; None if it is or could be a regular file.
+    """The descriptor of this process, or the pipe or device, that `path` names; None if it is or could be a regular
+    file.
 
     Raises OSError, also if `path` is something else, such as a folder.
     """

@@ -73,7 +73,7 @@ MOST_DESCRIPTORS = 1 << 30
 # These files list the numbers and names of users' keys.
 KEY_LISTS = ("/proc/keys", "/proc/key-users")
 
-# linux/sched.h, linux/mount.h, linux/prctl.h, linux/capability.h, linux/keyctl.h; the system calls' numbers of x86-64.
+# linux/sched.h, linux/mount.h, linux/prctl.h, linux/capability.h, linux/keyctl.h; numbers of system calls on x86-64.
 CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1 << 12, 1 << 14, 1 << 18
 MNT_DETACH = 2

@@ -34,7 +34,7 @@ class _Destination(click.Path):
 
 
 PATH = click.Path(path_type=Path)
-# For programs that change their working folder before they open the path.
+# The path is made absolute, for programs that change their working folder before they open it.
 ABSOLUTE_PATH = click.Path(path_type=Path, resolve_path=True)
 FILE = _Destination(require_file, "file")
 APPENDED_FILE = _Destination(partial(require_file, appended=True), "file")

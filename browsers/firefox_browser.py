@@ -31,7 +31,7 @@ HTTPS_PORT = "443"
 # The parts of its processes, by the last word of their command lines. Networking happens in the first process.
 PROCESS_PARTS = {"tab": "renderer", "gpu": "gpu", "socket": "network"}
 
-# In addition to the preferences by which Browsertime keeps Firefox from sending requests of its own.
+# The preferences that are set in addition to those by which Browsertime keeps Firefox from sending its own requests.
 PREFERENCES: dict[str, str | int | bool] = {
     "toolkit.legacyUserProfileCustomizations.stylesheets": True,
     "network.trr.mode": 5,
@@ -46,7 +46,8 @@ PREFERENCES: dict[str, str | int | bool] = {
     # Browsertime's default, taken from Firefox's tests, would disable protection.
     "security.turn_off_all_security_so_that_viruses_can_take_over_this_computer": False,
 }
-# Only over QUIC. With the default value of any of these, Firefox tries TCP as well, or gives up QUIC entirely.
+# Preferences for loads over QUIC. With the default value of any of these, Firefox tries TCP as well, or gives up QUIC
+# entirely.
 QUIC_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.http3.enable": True,
     "network.http.http3.force-use-alt-svc-mapping-for-testing": True,
@@ -56,8 +57,9 @@ QUIC_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.connection-retry-timeout": 0,
     "network.http.speculative-parallel-limit": 0,
 }
-# For loads through a proxy of CONNECT-UDP. By default, Firefox gives up an HTTP/3 connection in a tunnel after a while
-# and tries TCP, and opens a tunnel for each request to a server until the first one is established.
+# Preferences for loads through a proxy of CONNECT-UDP. By default, Firefox gives up an HTTP/3 connection in a tunnel
+# after a while and tries TCP. It also opens a tunnel for each request to a server until the first tunnel is
+# established.
 TUNNEL_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.http3.inner_fallback_delay": 0,
     "network.http.max-persistent-connections-per-server": 1,

@@ -10,8 +10,8 @@ SCREEN_MARGIN_PIXELS = 16
 class Window:
     """The visible part of a page, in CSS pixels.
 
-    It also has whether the page believes to be on a phone, how many device pixels the phone has for each CSS pixel, and
-    the phone's model.
+    `mobile`: whether the browser presents itself to the page as a phone's. `pixel_ratio`: how many device pixels the
+    phone has for each CSS pixel. `model`: the phone's model.
     """
 
     width: int

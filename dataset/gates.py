@@ -20,5 +20,5 @@ KIND_OF_GATE = {
     **dict.fromkeys(FILM_GATES, FILM),
     **dict.fromkeys(MACHINE_GATES, MACHINE),
 }
-# Not a gate: marks a valid attempt at a run that a later attempt at the same run has replaced.
+# This is not a gate: it marks a valid attempt at a run that a later attempt at the same run has replaced.
 SUPERSEDED = "superseded"

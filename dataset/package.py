@@ -70,7 +70,7 @@ def changed_files(package: Path) -> list[str]:
 
 
 def require_files(package: Path) -> None:
-    """Raises EyelevelError if one of the `FILES` of `package` has changed since it was written, or has more in it than
+    """Raises EyelevelError if one of the `FILES` of `package` has changed since it was written, or contains more than
     can be read."""
     known = checksums(package)
     for name in FILES:

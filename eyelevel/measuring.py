@@ -127,7 +127,8 @@ def delayed_sites(campaign: Campaign) -> list[DelayedSite]:
 
 
 def distinct_networks(networks: Iterable[Network]) -> list[Network]:
-    """`networks` without each whose settings equal those of an earlier one under another name."""
+    """`networks` without duplicates: a network is left out if an earlier one has the same settings under another
+    name."""
     first: list[Network] = []
     for network in networks:
         if all(replace(network, name=other.name) != other for other in first):

@@ -13,7 +13,7 @@ from base.places import IS_CHECKOUT, MEASURING, PROJECT, use_cache
 
 PYPROJECT = PROJECT / "pyproject.toml"
 
-# In the order in which they are listed; the commands of studies follow. A command is loaded only when it is needed,
+# The commands in the order of the list; the commands of studies follow. A command is loaded only when it is needed,
 # since some libraries take seconds.
 COMMANDS = {
     "answer": 'answer "would HTTP/3 help?" for one page: record, close, measure and report it',

@@ -33,7 +33,7 @@ THUMBNAIL_PIXELS = 400
 STRIP_WIDTH_PIXELS = 240
 
 # The pixel format is that of a lossless film, so that a log and its lossless film are scaled alike. Each frame gets
-# some metadata, since the filter that prints the times leaves out frames without.
+# some metadata, since the filter that prints the times leaves out frames without metadata.
 CHANGES = "[0:v]format=gbrp, metadata=add:key=change:value=0, split={count}"
 # The filters that scale the changes, by the name of their output. As for Browsertime's script, a thumbnail that hardly
 # differs from the one before is left out.

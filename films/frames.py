@@ -85,7 +85,7 @@ def unlike_blocks(one: NDArray[Any], other: NDArray[Any]) -> float:
     # Differences of bytes need no more than 16 bits.
     kind = np.int16 if one.dtype == other.dtype == np.uint8 else np.float64
     is_visible = np.abs(one.astype(kind) - other.astype(kind)) > VISIBLE
-    # Each colour by itself, since numpy is slow along an axis of length three.
+    # Compare one colour after the other, since numpy is slow along an axis of length three.
     return float((is_visible[..., 0] | is_visible[..., 1] | is_visible[..., 2]).mean())
 
 

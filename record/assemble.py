@@ -20,8 +20,8 @@ from record.upgrade import upgrade
 from record.urls import normal_url, redirected
 
 # Documents that were loaded before the page (a login, a consent, a start page of the browser) are also referrers of a
-# few requests. A document may be the start if it is the referrer of at least this share of the number of requests of
-# the most frequent referrer.
+# few requests. A document may be the start if it is the referrer of at least this many requests, as a share of the
+# requests of the most frequent referrer.
 NAMED_SHARE = 0.1
 # Marks near the beginning of an HTML document that never occur in plain text; and the first bytes of pictures.
 MARKUP = re.compile(rb"<[a-z!]", re.IGNORECASE)

@@ -18,8 +18,9 @@ from record.limits import BODY_BYTES, BODY_TOO_LONG, UPGRADED_BYTES
 from record.site import Exchange
 from record.urls import normal_url, redirected
 
-# Where a script reads a page's protocol: `document.location.protocol`, also in a string whose `=` is escaped. Not where
-# it is assigned, and not where it begins an origin, since scripts compare origins with the page's.
+# Matches where a script reads a page's protocol: `document.location.protocol`, also in a string whose `=` is escaped.
+# Does not match where the protocol is assigned, nor where it begins an origin, since scripts compare origins with the
+# page's.
 READS_PROTOCOL = re.compile(
     r"(?:(?<![\w$.)\]\\])|(?<=\\x3d)|(?<=\\u003d))(?:[\w$]+\.)*location\.protocol\b(?!\s*(?:=[^=]|\+\s*['\"]//))",
     re.IGNORECASE,

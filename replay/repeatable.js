@@ -14,9 +14,9 @@
   var RealDate = Date;
   var navigationStart = beginning - NAVIGATION_MS;
 
-  // The address of the page's script that called a function replaced here; `depth` functions of ours are in between. It
-  // is "" if no script of the page called: the scripts of tools that measure a load have no address. (Functions of the
-  // engine have none either, and are skipped.)
+  // The address of the page's script that called a function replaced here; `depth` of our own functions are in between.
+  // It is "" if no script of the page called: the scripts of tools that measure a load have no address. (Functions of
+  // the engine have none either, and are skipped.)
   function caller(depth) {
     var frames = String(new Error().stack).split("\n");
     for (var place = 2 + depth; place < frames.length; place += 1) {
@@ -144,8 +144,8 @@
     };
   }
 
-  // The browser's own clock shows the real time, and a cookie that ends a year after `beginning` may be expired by
-  // that.
+  // The browser's own clock shows the real time. By this clock, a cookie that expires a year after `beginning` may have
+  // expired already.
   function inRealTime(_, name, text) {
     var end = RealDate.parse(text);
     return name + (isNaN(end) ? text : new RealDate(RealDate.now() + end - beginning).toUTCString());
@@ -193,7 +193,7 @@
     forPages(timing, "toJSON", function (values) {
       return Object.fromEntries(moments.map(function (moment) { return [moment, when(moment, values[moment])]; }));
     });
-    // For a document without the time of its last modification, browsers return the current time.
+    // If the time of a document's last modification is unknown, browsers return the current time.
     forPages(realm.Document.prototype, "lastModified", function (text) {
       if (RealDate.now() - RealDate.parse(text) > DAY_MS) return text;
       var date = new RealDate(beginning);

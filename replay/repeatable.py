@@ -64,7 +64,7 @@ def workers_named(response: Response, budget: Budget | None = None) -> set[str]:
 
 
 def is_worker(url: str, named: Collection[str]) -> bool:
-    """Whether the script at `url` is a worker's, by its name, or since it is among those `named`."""
+    """Whether the script at `url` is a worker's: its name says so, or it is among those `named`."""
     name = _file_name(url)
     return name in named or CALLED_WORKER.search(name) is not None
 

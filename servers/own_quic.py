@@ -1,5 +1,5 @@
-"""Serves a site over QUIC and HTTP/3 with a program of ours: `quic_server` or `quinn_server`. Where both have an
-option, it is the same on both command lines."""
+"""Serves a site over QUIC and HTTP/3 with one of our programs: `quic_server` or `quinn_server`. An option that both
+have is the same on both command lines."""
 
 import subprocess
 from abc import abstractmethod

@@ -3,8 +3,8 @@
 - Mahimahi's delivery traces: a line for each full packet that could be sent, in ms.
 - CellReplay's pairs of traces (Sentosa et al., NSDI 2025). The heavy trace is a delivery trace. Each line of the light
   trace has a time, the delay of a packet on an idle network, and the arrival times of the packets sent right after it
-  (a train), all in ms. The rate comes from the heavy trace, the delay from the light one. That a few packets pass
-  faster than many is ignored: a link here has one rate.
+  (a train), all in ms. The rate comes from the heavy trace, the delay from the light one. The trains are ignored: they
+  show that a few packets pass faster than many, but a link here has only one rate.
 - Logs of measurements, as tables with a column for the time and others for rate, round trip, delay or loss.
 
 Delays are converted to delays beyond the smallest one, which a network has as `min_rtt_ms`.

@@ -1,5 +1,6 @@
-// Gives TCP Fast Open (RFC 7413) to a browser that has none: preloaded into it, every TCP connection it begins
-// waits for its first bytes and sends them with the SYN (TCP_FASTOPEN_CONNECT, tcp(7)).
+// Gives TCP Fast Open (RFC 7413) to a browser that lacks it. When this is preloaded into the browser, every TCP
+// connection that the browser begins waits for its first bytes and sends them with the SYN (TCP_FASTOPEN_CONNECT,
+// tcp(7)).
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
-"""`python -m tuning.varying`: writes a trace in Mahimahi's format whose rate is drawn anew every second, or every few.
+"""`python -m tuning.varying`: writes a trace in Mahimahi's format whose rate is drawn anew at regular intervals.
 
-It made `further/traces/longlook-varying.gz`, after Kakhki et al. (IMC 2017): evenly from 50 to 150 Mbit/s. And
-`further/traces/starlink-varying.gz`: every 15 s, evenly within a third of 104.71 Mbit/s (--least 69.8 --most 139.6
---every 15 --seconds 60 --seed 15).
+It made two traces. `further/traces/longlook-varying.gz`, after Kakhki et al. (IMC 2017): every second, uniformly from
+50 to 150 Mbit/s. `further/traces/starlink-varying.gz`: every 15 s, uniformly within a third of 104.71 Mbit/s (--least
+69.8 --most 139.6 --every 15 --seconds 60 --seed 15).
 """
 
 import gzip

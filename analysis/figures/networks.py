@@ -21,7 +21,7 @@ BESIDE = 2
 ROW_INCHES = 1.15
 # The time over which the rate of a trace is averaged.
 BIN_S = 0.25
-# No more entries fit next to each other.
+# At most this many entries fit next to each other.
 LEGEND_COLUMNS = 5
 # The time step in which a delay or a loss over time is drawn.
 CONDITIONS_BIN_S = 0.02
@@ -55,7 +55,7 @@ def over_time(network: Network, direction: str, column: str, seconds: float) -> 
 
 
 def off_times(network: Network, direction: str, seconds: float) -> list[tuple[float, float]]:
-    """When a direction is off: the begin and end of each such time, in s. Empty if these times are random, since they
+    """When a direction is off: the start and end of each such time, in s. Empty if these times are random, since they
     differ between loads."""
     times = network.on_off_of(direction)
     if times is None or not times.periodic:

@@ -95,7 +95,7 @@ def _bytes(served: Sequence[Sequence[Any]], path: str, edges_s: Array) -> Array:
 
 
 def _write_names(panel: Axes, responses: Sequence[Mapping[str, Any]], shares: Array, at_s: Array) -> None:
-    """Write the name of each response where most bytes are its own, if there is room."""
+    """Write the name of each response at the time in which most bytes belong to it, if there is room."""
     for number, response in enumerate(responses):
         mostly = shares[number] > MOSTLY_PERCENT
         runs = np.flatnonzero(np.diff(np.concatenate(([False], mostly, [False]))))

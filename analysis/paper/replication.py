@@ -1,7 +1,7 @@
 """Whether a number of the campaign is what a repetition of the paper's measurements would give.
 
-It is no test to ask whether the campaign's interval contains the paper's number. The paper's number has an error of its
-own and is rounded, so fewer exact repetitions would agree than the interval's confidence says. Here the campaign's
+It would not suffice to test whether the campaign's interval contains the paper's number. The paper's number also has an
+error and is rounded, so a 95 % interval would contain it in fewer than 95 % of exact repetitions. Here the campaign's
 number is compared with a prediction interval, in which an exact repetition's number lies with the given confidence.
 """
 
@@ -59,10 +59,11 @@ def of_number(
 def of_count(paper: int, paper_sites: int, ours: int, sites: int, confidence: float) -> Replication:
     """Compare `ours` of `sites` with the paper's count of `paper_sites`.
 
-    Both are treated as random samples of one kind of sites. The paper's own sites are not: a repetition with all of
-    them gives a count nearer to the paper's than this predicts, as far as each site has the same outcome every time. A
-    repetition with a part of them may give one farther off, since the part may consist of just the sites that are not
-    in the count. The prediction is beta-binomial, from Jeffreys's prior. `low` and `high` are counts of `sites`.
+    Both are treated as random samples of one kind of sites. This does not hold for the paper's own sites. If each of
+    them has the same outcome every time, a repetition with all of them gives a count nearer to the paper's than
+    predicted. A repetition with a part of them may give a count farther from it, since the part may contain mostly
+    sites that are not in the paper's count. The prediction is beta-binomial, from Jeffreys's prior. `low` and `high`
+    are counts of `sites`.
     """
     prediction = stats.betabinom(sites, paper + 0.5, paper_sites - paper + 0.5)
     low, high = prediction.ppf((1 - confidence) / 2), prediction.ppf((1 + confidence) / 2)

@@ -41,7 +41,7 @@ HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
 # The number of pictures of each film, and their width; a page of two networks has 32 pictures.
 PICTURES, PICTURE_WIDTH = 8, 320
 QUALITY = 70
-# The axis ends at ROOM times the farthest end of an interval, and at least at LEAST_MARGINS margins.
+# The axis ends at ROOM times the farthest end of an interval, or at LEAST_MARGINS margins if that is farther.
 ROOM, LEAST_MARGINS = 1.1, 2.0
 VERDICT_CLASSES = {FASTER: "sooner", SLOWER: "later", EQUIVALENT: "alike", NOT_DECIDED: "open"}
 

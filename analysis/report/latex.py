@@ -17,8 +17,8 @@ from analysis.text import label, level
 
 # A table with more rows spans several pages.
 PAGE_ROWS = 45
-# Widths in characters: of a line of text in normal and in smaller type, and of a rotated line in small and in the
-# smallest type. A wider table is set smaller, rotated, or both.
+# The number of characters in a line: upright in normal and in smaller type, rotated in small and in the smallest type.
+# A wider table is set smaller, rotated, or both.
 LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
 # Texts longer than the first number of characters wrap; if the table is still too wide, texts longer than the next
 # number do, too. A character is CHARACTER_EM em wide.

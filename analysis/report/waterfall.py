@@ -204,7 +204,7 @@ def both(row: Row, attribute: str) -> str:
 
 
 def write_waterfalls(groups: Sequence[Sequence[Strip]], campaign: Path, into: Path) -> tuple[dict[str, str], list[str]]:
-    """Write a waterfall of the runs of each of the `groups` of films of a report into the folder `into`.
+    """Write waterfalls into the folder `into`: one for the runs in each of a report's `groups` of film strips.
 
     Returns the name of each waterfall's folder with its title, and a sentence for each waterfall that cannot be made.
     """

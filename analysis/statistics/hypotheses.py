@@ -39,7 +39,7 @@ class Hypotheses:
     family, and the origin of all these.
 
     `added_protocols` and `added_networks`: those added to the campaign after its first run → when. Pairs with an added
-    protocol are not in the family, since the protocol's runs lie in other blocks than those of the others. Networks
+    protocol are not in the family, since the protocol's runs are not in the blocks of the other protocols. Networks
     that were added at the same time form a family of their own, which was declared before their first run.
     """
 

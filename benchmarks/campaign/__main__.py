@@ -149,7 +149,7 @@ def stock(site: Site, setting: Setting, runs: int) -> float:
 @click.option("--blocks", default=1, show_default=True, help="Our blocks in a turn.")
 @click.option("--turns", default=3, show_default=True, help="How often each takes its turn.")
 def main(site: str, net: str, runs: int, blocks: int, turns: int) -> None:
-    """Print seconds per run beyond load and quiet time, ours and stock Browsertime's, and where ours go.
+    """Print seconds per run beyond load and quiet time, for us and for stock Browsertime, and how long our phases take.
 
     Example: python -m benchmarks.campaign --site demo-light --turns 3
     """

@@ -74,7 +74,7 @@ def count_syncs() -> list[int]:
 
         return counted
 
-    # By name, since an older version may not have both functions.
+    # The functions are looked up by name, since an older version may not have both.
     for module, name in ((os, "fsync"), (cluster, "sync_file_system")):
         if synchronise := getattr(module, name, None):
             setattr(module, name, counting(synchronise))

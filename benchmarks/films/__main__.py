@@ -67,7 +67,7 @@ def bounds(loads: int) -> None:
 @main.command(context_settings=HELP)
 @click.option("--loads", default=1, show_default=True, help="Loads of each page, with 80 changes each.")
 def marks(loads: int) -> None:
-    """How much later than in the page changes are in the film.
+    """How much later a change appears in the film than in the page.
 
     Example: python -m benchmarks.films marks --loads 3
     """
@@ -100,7 +100,8 @@ def agreement(loads: int) -> None:
 @main.command(context_settings=HELP)
 @click.option("--turns", default=3, show_default=True, help="How often each takes its turn.")
 def analysis(turns: int) -> None:
-    """Analysis of a film, with all files that a run keeps; compared with Browsertime's script, which has only metrics.
+    """The cost of analysing a film, including all files that a run keeps. Browsertime's script, for comparison,
+    computes only metrics.
 
     Example: python -m benchmarks.films analysis --turns 5
     """

@@ -9,7 +9,7 @@ from benchmarks.films.text import table
 # Page and network → the goal: how many ms of processor time the film may take.
 CASES = {("demo-news", "dsl"): 60, ("demo-news", "mss"): 70, ("spinner", "dsl"): 100}
 SPINNER_QUIET_MS = 4000
-# From the load's turn to its first request, with a film and without (goal: 200 ms).
+# The time from the load's turn to its first request, with a film and without (goal: 200 ms).
 WAITS = ("turn to request", "without a film")
 
 

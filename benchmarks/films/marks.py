@@ -1,4 +1,4 @@
-"""How much later than in the page changes are in the film. The page marks the time of each change, by the same
+"""How much later a change appears in the film than in the page. The page notes the time of each change, by the same
 clock."""
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ ASK = Path(__file__).with_name("marks.js")
 
 
 def marks_table(folder: Path, loads: int) -> str:
-    """A row for each size and distance of changes: how long after the page's mark they are in the film."""
+    """A row for each size and interval of changes: how long after the page's mark they appear in the film."""
     rows = []
     for size, every_ms in product(SIZES, EVERY_MS):
         late_ms: list[float] = []

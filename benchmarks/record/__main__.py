@@ -49,7 +49,7 @@ class Size:
 
 
 SINGLE_SERVER = Size(1, 4, 3.0, 150.0)
-# As many servers as the site with the most servers in the paper, and one site larger than any page needs.
+# A site with as many servers as any site in the paper has, and a site larger than any page needs.
 MANY_SERVERS = (Size(76, 4 * 76, 3.0, 150.0), Size(150, 3000, 1.0, 150.0))
 
 
@@ -168,7 +168,7 @@ def use_of(protocol: str, size: Size, site: Site, program: str, use: dict[str, f
 
 
 def start(site: Site, protocol: str) -> tuple[float, dict[str, dict[str, float]]]:
-    """Seconds from the start of a replay until its client may begin, and the memory of the servers then."""
+    """Seconds from the start of a replay until its client may begin, and the memory of the servers at that moment."""
     spec = ReplaySpec(site.folder, FAST, protocols.load()[protocol])
     with tempfile.TemporaryFile() as output:
         outcome = run(spec, [sys.executable, "-m", "benchmarks.record.servers_memory"], stdout=output.fileno())

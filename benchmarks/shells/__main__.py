@@ -55,8 +55,8 @@ def main(seconds: float, probes: int, only: str | None, json_path: Path | None) 
 def show_round_trips(title: str, probes: int) -> dict[str, dict[str, Any]]:
     """Measure round-trip times of each delay through each emulator, and of a long packet through a slow link.
 
-    They are shown with the machine's part of their deviation: how late it wakes a process that sleeps as long, and how
-    long an undelayed packet takes if the same time has passed since the last one.
+    They are shown with the machine's part of their deviation: how late the machine wakes a process that sleeps for the
+    same time, and how long an undelayed packet takes after a pause of the same length.
     """
     title = f"Deviations of round trips, {title}, load {os.getloadavg()[0]:.1f}"
     numbers: dict[str, dict[str, Any]] = {}

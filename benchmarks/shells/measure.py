@@ -139,7 +139,7 @@ def running(system: System, kind: str, seconds: float, *rest: str) -> subprocess
 
 
 def last_number(output: str) -> int:
-    """The peer's count, found in the output of its command among anything that an emulator prints."""
+    """The count that the peer printed, taken from its command's `output`, to which an emulator may have added lines."""
     counts = [line for line in output.splitlines() if line.strip().isdigit()]
     if not counts:
         raise EyelevelError(f"the sender inside an emulator told no count, only {output!r}; run the benchmark again")

@@ -14,7 +14,7 @@ from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.program import COMMANDS
 
-# As many attempts as a campaign of the paper's size: 38 sites, 4 networks, 5 protocols, 31 runs.
+# The simulated campaign is of the paper's size: 38 sites, 4 networks, 5 protocols, 31 runs.
 SITES, RUNS = 38, 31
 ERRORS = (
     ["nonsense"],
@@ -50,8 +50,8 @@ def to_the_first_line(arguments: list[str]) -> float:
 @click.command()
 @click.option("--rounds", type=click.IntRange(min=1), default=10, show_default=True, help="How often each is started.")
 def main(rounds: int) -> None:
-    """Print the median time of each command to its end, of those that take long to their first line, and its ratio to
-    that of a Python that does nothing; all take turns."""
+    """Print the median time of each command, and its ratio to that of a Python that does nothing. The time of a slow
+    command ends with its first line, that of any other with its end. All commands take turns."""
     with tempfile.TemporaryDirectory(prefix="start-up-") as folder:
         write(Path(folder), Truth(SITES, runs=RUNS))
         helps = [[name, "--help"] for name in COMMANDS]

@@ -1,1 +1,1 @@
-"""A comparison of two versions of this project: whether they measure the same."""
+"""A comparison of two versions of this project: whether their measurements agree."""

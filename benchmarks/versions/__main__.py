@@ -143,9 +143,11 @@ def main(
     into: Path | None,
     analyse: Path | None,
 ) -> None:
-    """Measure the same by two versions of this project in turn, and print whether their metrics are equivalent.
+    """Make the same measurements with two versions of this project in turn, and print whether the metrics are
+    equivalent.
 
-    With --analyse CAMPAIGN, print how much each site of a campaign varies, so that sites can be chosen before.
+    With --analyse CAMPAIGN, print how much each site of a campaign varies, so that sites for a comparison can be
+    chosen.
 
     Example: python -m benchmarks.versions --before v1 --sites demo-news --into results/versions
     """

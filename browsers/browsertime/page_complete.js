@@ -1,8 +1,8 @@
 // Whether the page may have finished, as three numbers of ms:
-// - how long it will take until the page can have finished at the earliest; 0 if it may have. It may have finished when
-//   it is loaded, and no resource has ended for `quiet` ms, or when its patience (the third number) is over.
-// - for how long no resource has ended; null if the page is not loaded.
-// - for how much longer the page is waited for; 0 if it is given up on.
+// - the least time until the page may have finished; 0 if it may have finished already. It may have finished if it is
+//   loaded and no resource has ended for `quiet` ms, or if the third number is 0.
+// - the time for which no resource has ended; null if the page is not loaded.
+// - the time for which we still wait for the page; 0 if we have given it up.
 // Resource Timing does not contain responses that are under way, so `quiet.mjs` asks the browser for these. Unlike
 // Browsertime's own check of inactivity, this does not change Resource Timing.
 return (function (poll, quiet) {
@@ -11,7 +11,7 @@ return (function (poll, quiet) {
   const [navigation] = performance.getEntriesByType("navigation");
   if (!navigation || navigation.loadEventEnd === 0) return [poll, null, null];
   const ends = performance.getEntriesByType("resource").map((resource) => resource.responseEnd);
-  // A page that never stops sending requests, or waits for an answer in vain, is given up on after a while.
+  // After a while we give up a page that never stops sending requests, or that waits for an answer in vain.
   const last = Math.max(navigation.loadEventEnd, ...ends);
   const limit = navigation.loadEventEnd + 5 * quiet;
   const now = performance.now();

@@ -49,7 +49,7 @@ replace(
   "start",
   (original) =>
     async function (...parameters) {
-      // Only from here on: in a return visit, the load before this one is not measured.
+      // Listen only from the measured load on: in a return visit, there is a load before it.
       process.on("quiet", () => turns.write("quiet\n"));
       return original.apply(this, parameters);
     },

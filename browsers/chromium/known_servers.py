@@ -25,7 +25,7 @@ from base.errors import EyelevelError
 FILE = Path("Default") / "Network Persistent State"
 VERSION = 5
 HTTPS_PORT = 443
-# In microseconds since 1601, as Chromium counts; far beyond any replay.
+# A time in microseconds since 1601, as Chromium counts: later than any replay.
 EXPIRATION = str(2**63 - 1)
 # The most servers that Chromium remembers (`kMaxServerInfoEntries` in net/http/http_server_properties.h).
 MOST_ENTRIES = 500

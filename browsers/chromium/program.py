@@ -12,7 +12,7 @@ from base.places import tool
 from base.processes import run_program
 from browsers.window import Window
 
-# Not the wrapper in /usr/bin, which adds switches.
+# The program itself; the wrapper in /usr/bin adds switches.
 BINARY = Path("/usr/lib/chromium/chromium")
 
 # The address of the browser's own services. Their real hosts may be among those of the page.

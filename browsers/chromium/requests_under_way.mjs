@@ -7,8 +7,8 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 const { getLogs } = SeleniumRunner.prototype;
 
 const LOG = "performance";
-// Kinds of requests that do not count: those for which no page waits, such as reports to servers, and those that may be
-// under way as long as the page exists, such as for a video, of which browsers read no more than they need.
+// Kinds of requests that do not count. No page waits for some of them, such as reports to servers. Others may be under
+// way as long as the page exists, such as for a video: browsers read only as much of it as they need.
 const NOT_AWAITED = new Set(["Ping", "CSPViolationReport", "Media", "EventSource"]);
 
 let early = [];

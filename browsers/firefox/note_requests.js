@@ -10,8 +10,8 @@ log.init(file, WRITE | CREATE | APPEND, 0o644, 0);
 
 const { TYPE_DOCUMENT, TYPE_WEBSOCKET, TYPE_WEB_MANIFEST, TYPE_INTERNAL_IMAGE_FAVICON } = Ci.nsIContentPolicy;
 const { TYPE_BEACON, TYPE_PING, TYPE_CSP_REPORT, TYPE_MEDIA, TYPE_INTERNAL_EVENTSOURCE } = Ci.nsIContentPolicy;
-// Kinds of requests that do not count: those for which no page waits, such as reports to servers, and those that may be
-// under way as long as the page exists, such as for a video, of which browsers read no more than they need.
+// Kinds of requests that do not count. No page waits for some of them, such as reports to servers. Others may be under
+// way as long as the page exists, such as for a video: browsers read only as much of it as they need.
 const NOT_AWAITED = [TYPE_BEACON, TYPE_PING, TYPE_CSP_REPORT, TYPE_MEDIA, TYPE_INTERNAL_EVENTSOURCE];
 const begun = new Set();
 

@@ -30,8 +30,8 @@ const filter = {
 };
 service.registerChannelFilter(filter, 0);
 
-// Only at its first HTTPS request does Firefox read which servers speak HTTP/3, too late for that request, which would
-// use TCP. So it sends one to nowhere now.
+// Firefox reads which servers speak HTTP/3 at its first HTTPS request. That is too late for this request, which would
+// use TCP. So let Firefox send a first request now, to a host that does not exist.
 const { NetUtil } = ChromeUtils.importESModule("resource://gre/modules/NetUtil.sys.mjs");
 return new Promise((resolve) => {
   NetUtil.asyncFetch({ uri: NOWHERE, loadUsingSystemPrincipal: true }, (_stream, status) =>

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # How long a load takes besides its waiting (s), on two cores. Only its ratio to other loads matters.
 LOAD_S = 12
-# In characters. A table that is cut off is useless.
+# The width of the table in characters, on any terminal: a table that is cut off is useless.
 TABLE_COLUMNS = 120
 
 T = TypeVar("T")

@@ -90,10 +90,10 @@ def _allowed(others: Sequence[RunOutcome]) -> float:
 
 
 MISSED_REQUEST_EXPECTATION = Expectation(REQUEST_MISSED, request_missed)
-# Not in EXPECTATIONS: pages may request what was not recorded, and how often may depend on the protocol. (On slow
-# networks, imdb reports its times in nine requests over QUIC and in two over TCP; this expectation would have rejected
-# every run over QUIC.) If a request replaces a recorded one, an exchange stays unused, and EXCHANGE_UNUSED rejects the
-# run.
+# The expectation above is not in EXPECTATIONS: pages may make requests that were not recorded, and their number may
+# depend on the protocol. (On slow networks, imdb reports its times in nine requests over QUIC and in two over TCP; this
+# expectation would have rejected every run over QUIC.) If a request replaces a recorded one, an exchange stays unused,
+# and EXCHANGE_UNUSED rejects the run.
 EXPECTATIONS: list[Expectation] = [
     Expectation(EXCHANGE_UNUSED, exchange_unused),
     Expectation(LAST_FRAME_UNLIKE, last_frame_unlike),

@@ -85,8 +85,8 @@ class Method:
         analyse_film(folder)
 
     def may_be_prepared(self, setting: Setting, folder: Path) -> bool:
-        """Whether a load may be prepared while another is ending. Not if its network changes with time, which would
-        pass meanwhile, nor if the method's programs observe the load from its beginning."""
+        """Whether a load may be prepared while another is ending. It may not if its network changes with time, since
+        this time would pass meanwhile, nor if the method's programs observe the load from its beginning."""
         return not setting.network.follows_clock and self.observers(setting, folder) == Observers()
 
     def prepare(

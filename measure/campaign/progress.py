@@ -33,7 +33,7 @@ class ProgressDisplay:
         self._open = set(open_runs)
         self._open_behind = Counter(run.network for run in self._open)
         self._total = len(open_runs) + done
-        # By network: the number of runs so far, and their total time.
+        # For each network: the number of runs so far, and their total time.
         self._counts: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rejected: Counter[str] = Counter()

@@ -252,7 +252,7 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def end_headers(self) -> None:
-            """Also forbids browsers what the pages do not need; errors have these headers, too."""
+            """Also forbid browsers everything that the pages do not need. Error responses get these headers, too."""
             for name, value in HEADERS:
                 self.send_header(name, value)
             super().end_headers()

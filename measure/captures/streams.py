@@ -147,7 +147,7 @@ def longest_record_bytes(connection: CapturedConnection) -> int:
 
 def _records(packet: CapturedPacket) -> Iterator[tuple[int, bool]]:
     """The TLS records that end in this packet: their lengths, and whether they contain HTTP/2 frames."""
-    # tshark gives for an encrypted record the type of its content.
+    # For an encrypted record, tshark gives the type of its content.
     for length, content in zip(
         packet.fields["tls.record.length"], packet.fields["tls.record.content_type"], strict=False
     ):

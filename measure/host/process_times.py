@@ -52,7 +52,7 @@ class Account(ABC):
         """The times of `process`; None if it does not exist."""
 
     def close(self) -> None:  # noqa: B027 (not every account holds something)
-        """Release resources."""
+        """Release what the account holds open."""
 
 
 class Taskstats(Account):

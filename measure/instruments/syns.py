@@ -1,5 +1,5 @@
 """Counts the TCP SYNs that leave this network namespace, except those for `http:` URLs. If a browser should use only
-QUIC but also tries TCP, they reveal it, whatever the browser reports and whether it gets an answer or not.
+QUIC but also tries TCP, SYNs reveal this, whatever the browser reports, and even if it gets no answer.
 
 The kernel's own counter (`ActiveOpens`) would include the connections between Browsertime, driver and browser.
 """

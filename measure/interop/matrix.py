@@ -103,7 +103,8 @@ def cases(servers: Iterable[Server], browsers: Sequence[Browser], tests: Sequenc
 
 
 def missing_program(party: Server | Browser) -> str | None:
-    """The error that a program of a server or a browser is missing, with what installs it; None if none is missing."""
+    """The error that a program of a server or a browser is missing, with the command that installs it; None if none is
+    missing."""
     try:
         for program in party.programs:
             tool(program)

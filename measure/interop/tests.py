@@ -44,10 +44,10 @@ LOSSY = Network(
 PAGE = Page("page", (0, 1, 1_000, 16_384, 65_537, 300_000) * 2, servers=3)
 LARGE = Page("large", (12_582_912,))
 # Every server should allow 100 streams at once (RFC 9113 section 6.5.2, RFC 9114 section 6.1). The stream of the page
-# itself may count until the server gives it back after its end (quinn's), which leaves 99. The page requests more than
-# any of our servers allows. A browser's congestion window lets out 60 to 90 requests per round trip (Firefox). None of
-# them may be answered before the others arrive, so each answer is longer than what a server sends in its first round
-# trip.
+# itself may count until the server permits another one after its end (quinn does), which leaves 99. The page requests
+# more than any of our servers allows. A browser's congestion window lets out 60 to 90 requests per round trip
+# (Firefox). No answer may end before all requests have arrived, so each answer is longer than what a server sends in
+# its first round trip.
 LEAST_STREAMS, STREAMS = 99, 150
 MANY = Page("many", (80_000,) * STREAMS, at_once=True)
 SEVERAL = Page("several", (250_000,) * 8)

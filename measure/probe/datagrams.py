@@ -14,7 +14,7 @@ IPV6_UDP_BYTES = 48
 LONGEST_FLOW_S, MOST_MBPS = 30.0, 10_000.0
 # linux/in.h, linux/in6.h: a datagram larger than the path's packets is refused, not fragmented.
 IP_MTU_DISCOVER, IP_PMTUDISC_DO, IPV6_MTU_DISCOVER = 10, 2, 23
-# After the last datagram of a flow has come, ones that it has overtaken may still follow for this long (s).
+# After a flow's last datagram has come, datagrams that it has overtaken may still follow for this long (s).
 OVERTAKEN_S = 0.1
 LOOK_S = 0.01
 # The longest time (s) to wait for packets that are still in queues.

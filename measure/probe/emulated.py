@@ -3,7 +3,7 @@
     python -m measure.probe.emulated peer ADDRESS                          next to the servers, as the replay's monitor
     python -m measure.probe.emulated client NETWORK HOST LOST OPPORTUNITIES    on the network; prints NetworkMeasurement
 
-OPPORTUNITIES is 1 if a constant rate is given out in whole packets (`replay.shells.contract`), else 0.
+OPPORTUNITIES is 1 if a link of constant rate sends only at opportunities (`replay.shells.contract`), else 0.
 
 Both send and receive UDP datagrams (`flows`), and read the same clock. The client sends commands to the peer over a
 Unix socket, which the emulated network does not affect.
@@ -286,8 +286,8 @@ class Client:
         """The rates of packets that came at these times, in Mbit/s: by their median gap, and by all of them
         together."""
         gaps_ns = [after - before for before, after in itertools.pairwise(times_ns)]
-        # The link is busy from the first packet to the last. Packets that are lost on the way down have passed the link
-        # before.
+        # The link is busy from the first packet to the last. On the way down, lost packets have already passed the
+        # link.
         passed = len(gaps_ns) / (1 - self._network.lasting_loss_of(DOWN) if direction else 1)
         mean_mbps = passed * size_bytes * 8e3 / (times_ns[-1] - times_ns[0])
         # On the way up, packets meet the delay after the link; if it varies, so do the gaps.
@@ -309,7 +309,8 @@ class Client:
         arrived, marked = self._sent(direction, flow)
         sparse_ns = [at - sent for number, (sent, at) in arrived.items() if number >= SPARSE]
         large = {number: times for number, times in arrived.items() if number < SPARSE}
-        # Not by the mean of all gaps: a queue that sometimes drops too much leaves the link idle.
+        # The median gap shows the rate. The mean of all gaps does not: a queue that sometimes drops too much leaves the
+        # link idle.
         rate_mbps, _ = self._rates(direction, size_bytes, sorted(at for _, at in large.values()))
         least_ns = min(at - sent for sent, at in large.values())
         # A small packet is sent faster, and the very first may have met a large one.

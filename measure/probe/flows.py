@@ -32,8 +32,8 @@ ECT, CE = 0b10, 0b11
 OVERLOAD = 1.5
 # On links faster than FAST_MBPS, the factor is FAST_OVERLOAD, since a program cannot send 1.5 times as much.
 FAST_MBPS, FAST_OVERLOAD = 100.0, 1.15
-# With every `SPARSE_EVERY` packets of a managed flow goes one packet of another, sparse flow, whose numbers begin at
-# `SPARSE`.
+# After every `SPARSE_EVERY` packets of a managed flow, one packet of a second, sparse flow is sent. The numbers of its
+# packets begin at `SPARSE`.
 SPARSE_EVERY, SPARSE = 25, 1 << 30
 # A sender that was kept from running for this long restarts its schedule instead of sending a burst.
 LATE_S = 0.02
@@ -46,7 +46,7 @@ Times = Mapping[int, tuple[int, int]]
 class Flow:
     """Datagrams to send: their number, their size in bytes (of IP), and their rate.
 
-    `managed`: each may be marked, and with every `SPARSE_EVERY` of them goes a small one of another flow.
+    `managed`: each may be marked, and one small datagram of a sparse flow is sent for every `SPARSE_EVERY` of them.
     """
 
     packets: int

@@ -19,11 +19,11 @@ class Direction:
     """The measurement of one direction.
 
     `lost` of `sent` packets were lost; `lost_numbers` are the first of these, counted from 0; `lost_behind_lost` is how
-    many followed another lost packet. Losses while the direction was off are only in `outages`. `mbps` is a constant
-    rate by the median gap between packets (None if the rate is given out in whole packets), and `mean_mbps` is that of
-    all packets together (Mbit/s). `queue_bytes` is what waited in the queue. `trace` is the rate that a trace should
-    let through in the time in which the rate was measured. `least_ms` is the shortest delay of a packet, without
-    serialisation. `in_order`: whether no packet overtook another.
+    many followed another lost packet. Losses while the direction was off are only in `outages`. `mbps` is the constant
+    rate according to the median gap between packets (None if the link sends only at opportunities), and `mean_mbps` is
+    the rate of all packets together (Mbit/s). `queue_bytes`: the number of bytes that waited in the queue. `trace` is
+    the rate that a trace should let through in the time in which the rate was measured. `least_ms` is the shortest
+    delay of a packet, without serialisation. `in_order`: whether no packet overtook another.
     """
 
     sent: int
@@ -83,9 +83,10 @@ class Managed:
 
 @dataclass(frozen=True)
 class NetworkMeasurement:
-    """The measurement of a network. Times are in ms; round trips are of the idle network, without serialisation.
+    """The measurement of a network. Times are in ms; round trips are those through the idle network, without
+    serialisation.
 
-    `in_opportunities`: whether a constant rate is given out in whole packets (`replay.shells.contract`).
+    `in_opportunities`: whether links of constant rate send only at opportunities (`replay.shells.contract`).
     """
 
     rtt_min_ms: float
@@ -100,7 +101,8 @@ class NetworkMeasurement:
 
 
 def outages(arrived: Times, runs: Sequence[range], flow: Flow, least_packets: int, times: OnOff) -> Outages:
-    """When a direction was off, by when the packets before and after each of `runs` of lost packets were sent.
+    """When a direction was off. Each of `runs` is a sequence of lost packets; the sending times of the packets before
+    and after it show the outage.
 
     An outage that began before the first packet, or lasted until the last, does not count.
     """

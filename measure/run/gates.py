@@ -97,7 +97,7 @@ def replay(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def over_time(evidence: Evidence, claim: Claim) -> str | None:
-    """The page took longer to load than it may."""
+    """The page took longer to load than allowed."""
     if claim.limit_s is None or evidence.browsed_s < claim.limit_s:
         return None
     # As long as the first page has not come, the browser reports the load time of the empty page before it.
@@ -219,7 +219,7 @@ def tcp_beside_quic(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def outside(evidence: Evidence, claim: Claim) -> str | None:
-    """A request was answered by something else than the site's servers."""
+    """A request was answered by something other than the site's servers."""
     for request in evidence.requests:
         if request.address is not None and request.address not in claim.servers:
             return f"{request.address} is no server of the site: {_short(request)}"
@@ -344,7 +344,7 @@ def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def cross_traffic_missing(evidence: Evidence, claim: Claim) -> str | None:
-    """A background flow that the network should have had was not there, did not move, or was another one."""
+    """A background flow of the network was missing, transferred nothing, or was a different one."""
     there = tuple((flow.name, flow.direction, flow.congestion_control) for flow in evidence.cross_traffic)
     if there != claim.cross_traffic:
         said = [", ".join(map(" ".join, flows)) or "none" for flows in (there, claim.cross_traffic)]
@@ -414,7 +414,7 @@ def attempts_against(reason: Reason | None) -> int:
 
 
 def is_over_time(reason: Reason | None) -> bool:
-    """Whether `reason` says that the page took longer than it may."""
+    """Whether `reason` says that the page took longer than allowed."""
     return reason is not None and reason.gate == OVER_TIME.name
 
 

@@ -37,7 +37,8 @@ IDLE_SHARE = 0.75
 IDLE_S = 0.05
 LOOK_S = 0.01
 # If others use the machine all the time, the load begins nevertheless after this time; the gates judge how they
-# disturbed it. Short work is waited for: after a limit of only 0.5 s, two of 36 runs were slower by a tenth or more.
+# disturbed it. The time is long enough for others' short work to end: with a limit of 0.5 s, two of 36 runs were slower
+# by a tenth or more.
 LATEST_S = 3.0
 
 

@@ -19,7 +19,7 @@ SERVERS = 1 + len(OTHER_HOSTS)
 # sends at once for the browser.
 PICTURE_BYTES = 5_000
 PICTURE_PATHS = tuple(f"/picture-{number}" for number in range(1, PICTURES + 1))
-# Larger than any initial window, and enough to open the window far beyond.
+# The size of an object: larger than any initial window, and enough for the window to grow far beyond it.
 OBJECT_BYTES = 400_000
 # The size for the lossy network: enough for its rate to show how losses are answered.
 BULK_BYTES = 2_000_000

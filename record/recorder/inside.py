@@ -38,7 +38,7 @@ FOLDERS = {
 
 @reports_errors
 def main(spec: RecordSpec) -> None:
-    """Record `spec` and store the site. An older site in the same folder stays until then."""
+    """Record `spec` and store the site. An older site in the same folder stays until the new one is stored."""
     prepare_namespaces()
     try:
         write_site(record(spec), spec.folder)

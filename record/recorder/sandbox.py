@@ -25,5 +25,6 @@ def run(spec: RecordSpec) -> bool:
     require_browsing("recording")
     command = [*namespaced("mount", "ipc"), sys.executable, "-m", "record.recorder.inside"]
     environment = {**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)}
-    # On standard input, since the kernel limits arguments to 128 KiB each, and the URLs to fetch may be many and long.
+    # `spec` is passed on standard input: the kernel limits arguments to 128 KiB each, and the URLs to fetch may be many
+    # and long.
     return subprocess.run(command, env=environment, input=to_json(spec).encode(), check=False).returncode == 0

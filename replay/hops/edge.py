@@ -133,7 +133,8 @@ def _server_of_site(serving: Serving, address: str, port: int) -> dict[str, Any]
             "tls": {"server_name": host, "root_ca_pem_files": [str(ca_certificate())]},
         },
         "health_checks": {
-            # Checked once, as no run lasts that long. No site has this path, so the status is 4xx.
+            # The interval is longer than any run, so each server is checked once. No site has this path, so the status
+            # is 4xx.
             "active": {"uri": HEALTH_PATH, "interval": "24h", "timeout": "1m", "expect_status": 4},
         },
         "headers": {

@@ -38,8 +38,8 @@ class Shells(ABC):
     whether random choices are drawn from a seed. `timekeeping`: how the shells keep time (`measure.host.timekeeping`);
     None if that depends on the user. `name_server_port` is the port at which the client's name server must listen.
     `delays_servers`: whether single servers can be farther away than the network says. `in_opportunities`: whether a
-    constant rate is given out in whole packets at whole milliseconds, so that a single packet may have to wait for the
-    next opportunity.
+    link of constant rate sends only at opportunities: whole packets at whole milliseconds. A single packet may then
+    have to wait for the next opportunity.
     """
 
     name: str

@@ -1,6 +1,7 @@
-// Preloaded into Mahimahi's shells (replay.shells.nested). They want to be setuid root, run by another user, and drop
-// root's rights before they continue. In namespaces of ours they have all rights that they need, whoever runs them, and
-// setuid has no effect: these functions report what the shells expect, and change nothing.
+// Preloaded into Mahimahi's shells (replay.shells.nested). The shells require to be setuid root and to be run by
+// another user, and they drop root's rights before they continue. In our namespaces they have all rights that they
+// need, whoever runs them, and setuid has no effect. So these functions report what the shells expect, and change
+// nothing.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +42,8 @@ int setegid(gid_t effective) { return change(&group, effective); }
 int setreuid(uid_t real, uid_t effective) { return real == CALLER ? drop(&user, effective) : -1; }
 int setregid(gid_t real, gid_t effective) { return real == CALLER ? drop(&group, effective) : -1; }
 
-// They also want the network that they are in to forward packets, which the administrator would have to allow. One of
-// ours forwards to nowhere but what is in it.
+// The shells also require that their network forwards packets, which an administrator would have to allow. Our network
+// forwards only to the networks inside it.
 __attribute__((constructor)) static void forward_packets(void) {
   static const char path[] = "/proc/sys/net/ipv4/ip_forward";
   int file = open(path, O_WRONLY | O_CLOEXEC);

@@ -53,8 +53,8 @@ READY = "ready"
 # The variable that has a request's target, with NGINX.
 BEHIND_NGINX = "REQUEST_URI"
 # If the first value of Pragma in a response is GO_CHANGES, and Cache-Control is missing, Go's HTTP clients add
-# "Cache-Control: no-cache". With PRAGMA_MARK before the value they do not; the program that forwards the response
-# removes the mark.
+# "Cache-Control: no-cache". With PRAGMA_MARK before the value they do not add it; the program that forwards the
+# response removes the mark.
 GO_CHANGES, PRAGMA_MARK = "no-cache", "eyelevel:"
 
 # An open file takes as much memory as a body of this size.

@@ -146,7 +146,7 @@ def configuration(serving: Serving, behind: Behind) -> dict[str, Any]:
             "tls": {
                 "certificates": {"load_files": certificates},
                 "disable_ocsp_stapling": True,
-                # As with NGINX: a page's further connections to a server resume no session.
+                # A page's further connections to a server resume no session, as with NGINX.
                 "session_tickets": {"disabled": True},
             },
             "http": {
@@ -196,7 +196,7 @@ def _application(socket_path: Path, address: str, port: int) -> dict[str, Any]:
         "upstreams": [{"dial": f"unix/{socket_path}"}],
         "transport": {
             "protocol": "http",
-            # By default Caddy requests gzip, and unpacks responses for browsers that did not.
+            # By default Caddy requests gzip, and unpacks responses for browsers that did not request it.
             "compression": False,
             # Otherwise a request may meet a connection that the application is just closing.
             "keep_alive": {"enabled": False},

@@ -60,7 +60,7 @@ pub fn exit_code(report: Report) -> ExitCode {
     ExitCode::from(report.status as u8)
 }
 
-/// Set Mahimahi's variables, which tell the command in which network it runs.
+/// Set Mahimahi's variables, which show the command in which network it runs.
 fn set_environment(command: &mut Command, label: &str, pair: &TunPair) {
     // The address by which all shells inside reach the outside of the outermost one.
     if pair.is_outermost || env::var_os("MAHIMAHI_BASE").is_none() {

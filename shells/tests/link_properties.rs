@@ -167,7 +167,7 @@ fn check_trace(text: &str) {
     };
     let (events, _) = run(&network, &arrivals, end);
     let departed: Vec<_> = events.departed.iter().map(|(number, _, at)| (*number, *at)).collect();
-    // Not by assert_eq!, which would print all of them: there are a hundred thousand.
+    // assert_eq! would print all of them, which are a hundred thousand.
     assert!(departed == departures_by_hand(&opportunities, &arrivals));
     assert!(events.opportunities == opportunities);
 }
@@ -179,13 +179,13 @@ fn opportunities_match_one_by_one() {
     }
 }
 
-/// Recorded traces: those in the folder that `SHELLS_TEST_TRACES` names, else those kept beside the repository.
+/// Recorded traces: those in the folder that `SHELLS_TEST_TRACES` names, by default those next to the repository.
 #[test]
 fn opportunities_of_recorded_traces_match_one_by_one() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");
     let folder = std::env::var_os("SHELLS_TEST_TRACES").map_or(beside, PathBuf::from);
     if !folder.exists() {
-        // Not by eprintln!, whose output the test harness does not show if the test passes.
+        // If a test passes, the test harness does not show the output of eprintln!.
         let _ = writeln!(io::stderr(), "skipped: there are no recorded traces in {}", folder.display());
         return;
     }

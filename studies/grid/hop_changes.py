@@ -32,7 +32,7 @@ COLUMNS += [*CHANGE, "p_corrected", "margin", "verdict"]
 
 @dataclass(frozen=True)
 class HopPair:
-    """Two networks by their names: the hop of `network` does something; the hop of `control` only hands packets on."""
+    """Two networks by their names: the hop of `network` does something; the hop of `control` only forwards packets."""
 
     network: str
     control: str

@@ -327,7 +327,7 @@ def limits(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]:
 
 
 def returning(campaign: CampaignTable) -> list[str]:
-    """The side effects of comparing protocols with early data with protocols without."""
+    """The side effects of a comparison of protocols that use early data with protocols that do not."""
     settings = campaign.settings.protocols
     with_it = [name for name in campaign.protocols if settings[name].get("early_data")]
     without = [name for name in campaign.protocols if name not in with_it]

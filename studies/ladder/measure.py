@@ -50,8 +50,8 @@ RUNS = 5
 # The share of one processor for the browser and its film in slowed runs: a page then takes up to three times as long,
 # and is still filmed without a gap.
 PROCESSOR_SHARE = 0.5
-# How long after a loss the link delivers the packet after all, in round trips of the network: long enough to be a
-# link's repair, and mostly too short for TCP's timeout (at least a round trip and 200 ms in Linux). QUIC's probe
+# How long after its loss the link delivers a packet, in round trips of the network: long enough to be a link's repair,
+# and mostly too short for TCP's timeout (at least a round trip and 200 ms in Linux). QUIC's probe
 # timeout (RFC 9002, section 6.2.1: a round trip, four times its variation, and 25 ms) may expire first; it repeats a
 # packet and does not reduce the window.
 RETRANSMIT_ROUND_TRIPS = 0.25
@@ -249,8 +249,8 @@ def ladder_campaign(request: Request, scope: Scope) -> Campaign:
 
 def variants(network: Network, possible: Collection[str], *, usual: bool = False) -> list[Network]:
     """`network` under each `possible` condition that applies to it. A link can only repair losses of single packets,
-    and only if it does not repair them already. `usual`: without a slow browser on a network with losses, which scatter
-    times more than a slow browser does."""
+    and only if it does not repair them already. `usual`: leave out the slow browser on a network with losses, since
+    losses scatter times more than a slow browser changes them."""
     changed = []
     is_repairable = network.retransmit_ms is None and not (network.burst_packets or network.gilbert_elliott)
     if "arq" in possible and network.loss and is_repairable:

@@ -22,13 +22,13 @@ From arrival to delivery a byte waits for these causes, one after the other:
 
 The last is head-of-line blocking as RFC 9114 (section 2.1) describes it for HTTP/2: a transport with independent
 streams delivers such data at once. `others` leaves out the time in which a gap of other streams was in front of the
-byte while its record was not complete either. With this time it is
+byte while its record was not complete either. Including this time, the wait is called
 
     front      from stream to front: bytes of other streams in front of it are missing, whether its record is complete
                or not
 
-So head-of-line blocking is at least `others` and at most `front`. If a gap has bytes of the own stream and of others,
-the wait counts as `stream` until only the others' bytes are missing.
+So head-of-line blocking is at least `others` and at most `front`. If a gap has bytes of the byte's own stream and of
+others, the wait counts as `stream` until only the others' bytes are missing.
 
 A gap opens when data arrives beyond the highest byte so far. One end cannot see whether the missing bytes were lost or
 overtaken, and for the waits it does not matter. Only the first arrival of a byte counts, so duplicates change nothing.
@@ -107,7 +107,7 @@ class Blocking:
 def blocking(capture: Capture) -> dict[ConnectionKey, Blocking]:
     """The deliveries and gaps of each connection in a capture at the browser's end.
 
-    Times that were not reached are infinite. Raises EyelevelError if the bytes are not the dissected ones.
+    The time of an event that never happened is infinite. Raises EyelevelError if the bytes are not the dissected ones.
     """
     result = {}
     for connection, packets in by_connection(capture).items():
@@ -127,8 +127,8 @@ def blocking_in_one_sequence(client: Capture, servers: Capture) -> dict[Connecti
 
     The sequence has the order in which the server sent each byte for the first time, according to the capture at its
     end; bytes that are sent again fill their old gap. The sequence has no records, so `others` and `front` are equal:
-    the blocking that the packets of this very load would have caused, and did not. Bytes that never arrived block
-    nothing.
+    they are the blocking that the packets of this load would have caused in one sequence. Bytes that never arrived
+    block nothing.
     """
     sent = by_connection(servers)
     return {
@@ -141,7 +141,7 @@ def blocking_in_one_sequence(client: Capture, servers: Capture) -> dict[Connecti
 def in_sequence(arrivals: Sequence[Arrival], records: Iterable[Record]) -> Blocking:
     """The deliveries of TCP's sequence, which consists of `records`; its parts arrived in the order of `arrivals`.
 
-    Times that were not reached are infinite.
+    The time of an event that never happened is infinite.
     """
     first = _FirstTimes(arrivals)
     units = (
@@ -158,7 +158,7 @@ def in_sequence(arrivals: Sequence[Arrival], records: Iterable[Record]) -> Block
 def by_stream(arrivals: Iterable[Arrival]) -> Blocking:
     """The deliveries of QUIC's streams, whose parts arrived in the order of `arrivals`.
 
-    Times that were not reached are infinite.
+    The time of an event that never happened is infinite.
     """
     deliveries: list[Delivery] = []
     gaps = 0

@@ -58,8 +58,8 @@ def ping(address: str, rtt_ms: float) -> tuple[PingTimes, str]:
 def scatter_ms(network: Network) -> float:
     """How much pings through `network` may differ from each other.
 
-    A packet waits for a link that follows a trace, at most for the length of its queue, and for a link's
-    retransmissions. Also, a delay may change over time.
+    A packet may wait for a link that follows a trace (at most as long as the link's queue) and for a link's
+    retransmissions. Also, the delay may change over time.
     """
     traces = (network.up_trace, network.down_trace)
     waiting_ms = sum(network.queue_wait_ms(0) for trace in traces if trace) + (network.retransmit_ms or 0)

@@ -26,7 +26,7 @@ class StateStyle:
     is_dark: bool = False
 
 
-# In the order of a table.
+# The states, in the order of tables.
 STATES = {
     "application_limited": StateStyle("application\nlimited", "0.78", 0),
     "slow_start": StateStyle("slow\nstart", SKY, 1),

@@ -92,7 +92,7 @@ def verdicts(means: pd.DataFrame, measure: str, first: str, protocol: str) -> di
 
 
 def in_words(of_words: dict[str, list[str]], first: str) -> str:
-    """The videos that are better, worse or neither than over the `first` protocol, in words."""
+    """The videos that are better, worse or neither, compared with the `first` protocol, in words."""
     against = {SAME: f"{SAME} from", UNTESTED: f"{UNTESTED} with"}
     return ", ".join(
         f"{against.get(word, f'{word} than')} {label(first)} for {listing([video_label(site) for site in sites])}"

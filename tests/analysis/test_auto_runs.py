@@ -57,7 +57,8 @@ def test_without_a_look_before_its_end_a_campaign_is_expected_to_make_all_runs(d
 
 @pytest.mark.slow
 def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypotheses) -> None:
-    """Campaigns are simulated one by one, with the function by which reports find when the rule would have stopped."""
+    """The reports' own function (`stopping_table`) computes, for each simulated campaign, when the rule would have
+    stopped it."""
     measured, known = plan_of(), Expected(0.1, 0.03)
     expected = {"dsl": known, "lte": known}
     values = simulated_values(measured, declared, expected, 3, seed=3).reshape((3, 2, 3, 2, 2, 31))

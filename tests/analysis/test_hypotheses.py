@@ -168,7 +168,7 @@ def test_kept_hypotheses_that_are_not_the_declared_ones_are_refused(change: obje
     document = require_document(simulated)
     with pytest.raises(EyelevelError, match=r"hypotheses\.toml is missing, or no longer what the campaign declared"):
         hypotheses.of_campaign(simulated, document)
-    # The hash in campaign.json identifies the declared ones.
+    # The hash in campaign.json identifies the declared hypotheses.
     assert not hypotheses.of_campaign(simulated, document, DECLARED).origin.is_post_hoc
 
 

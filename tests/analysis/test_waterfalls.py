@@ -78,7 +78,7 @@ def test_the_requests_of_a_page_that_led_to_another_are_there_from_the_first_nav
     began_ms = 1000 * navigated_s(document) + 20
     followed = requests_of(document, Navigation(began_ms, followed_ms=170))
     assert [round(request.start_ms) for request in followed] == [30, 180]
-    # A page that led to no other has its own requests alone, from its own start on.
+    # If a page did not lead to another one, only its own requests are included, from its own start on.
     assert [round(request.start_ms) for request in requests_of(document, Navigation(began_ms, 0))] == [200]
 
 
@@ -158,7 +158,7 @@ def test_of_runs_that_were_made_elsewhere_the_nearest_with_requests_here_is_show
     row, why = median_run(runs, "s", "lte", "quic", within=tmp_path)
     assert row["run"] == 5
     assert why == "of 5 runs that count, the nearest of the 2 whose requests are here to their median SI and PLT"
-    # If no run has the files, the median run is returned all the same, so that the error names it.
+    # If no run has the files, the median run is still returned, so that the error names it.
     assert median_run(runs, "s", "lte", "quic", within=tmp_path / "none")[0]["run"] == 3
 
 

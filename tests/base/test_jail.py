@@ -61,7 +61,7 @@ else:
     outcome = keyctl(KEYCTL_READ, key, content, 6)
     print(content.raw if outcome == 6 else outcome)
 """
-# With all capabilities over its own namespaces, tries to undo each part of the jail.
+# Tries to undo each part of the jail, with all capabilities over its own namespaces.
 UNDO = """
 set -u
 for path in / /usr "$1"; do mount -o remount,bind,rw "$path" && echo "$path is writable"; done
@@ -276,7 +276,7 @@ def test_no_link_that_is_put_in_the_way_hands_over_what_is_elsewhere(
 
 
 def test_a_program_behind_links_below_a_closed_folder_runs(tmp_path: Path) -> None:
-    """The test uses such a folder as the cache below root's home."""
+    """The cache of programs is such a folder if it is below root's home."""
     closed = tmp_path / "closed"
     (closed / "bin").mkdir(parents=True)
     (closed / "program").write_text("#!/bin/sh\necho ran $0\n")

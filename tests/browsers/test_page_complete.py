@@ -89,15 +89,18 @@ process.exit();
 def said(
     now_ms: float, load_ms: float = 400, ends_ms: tuple[float, ...] = (), address: str = "https://a.example"
 ) -> Any:
-    """Three answers of the page, in ms: how long it cannot have finished yet, how long it has been quiet, and how long
-    until it is given up."""
+    """The page's three numbers, in ms: the least time until it may have finished, the time for which it has been quiet,
+    and the time until it is given up."""
     question = [PAGE_COMPLETE.read_text(), address, now_ms, load_ms, ends_ms, POLL_MS, QUIET_MS]
     command: list[str | Path] = [tool("node"), "--eval", ASK, json.dumps(question)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> Any:
-    """The JSON that `script` prints last, in Browsertime's Node with one of our changes; `values` replace its names."""
+    """The last line, as JSON, that `script` prints when it runs in Browsertime's Node with one of our changes.
+
+    Each name in `values` is replaced in `script` by its value.
+    """
     for name, value in {"LIBRARY": None, **values}.items():
         text = (BROWSERTIME.parents[1] / "lib").as_uri() if name == "LIBRARY" else json.dumps(value)
         script = script.replace(name, text)

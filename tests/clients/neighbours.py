@@ -78,7 +78,8 @@ SECURE_ATTEMPTS = (
     f"https://[::ffff:{LAN}]/",
     f"https://{REBOUND}:{PORT}/",
 )
-# Chromium delays a page's further connections of WebSockets and WebTransport for long, so there are few.
+# The URLs of WebSockets and WebTransport are few, since Chromium delays a page's further connections of these kinds for
+# long.
 FEW_ATTEMPTS = (f"https://{LAN}/", f"https://127.0.0.1:{PORT}/", f"https://[{UNIQUE_LOCAL}]/", "https://lan.example/")
 # The hosts that WebRTC is told to contact, over UDP, TCP and TLS, and at which its peer is claimed to be.
 ICE_HOSTS = (LAN, METADATA, f"[{UNIQUE_LOCAL}]", "127.0.0.1", "[::1]", MACHINE)

@@ -27,10 +27,11 @@ PROGRAMS = ("mitmdump", "chromedriver", "chromium", "Xvfb")
 class Findings:
     """The processes and listeners that were found.
 
-    For each program: for each of its processes the fields of /proc/PID/status, `network` and `users` (identical for
-    processes that share these namespaces), and `command`. The machine's network. The ports and abstract sockets that
-    listen in it and in the recording's networks; which of the latter accept connections from within, and which of all
-    accept connections from another user on the machine.
+    `programs`: each program's processes, each with the fields of /proc/PID/status, `network` and `users` (identical for
+    processes that share these namespaces), and `command`. `machine`: the machine's network. `listening`: the ports and
+    abstract sockets that listen in the machine's network or in the recording's networks. `reached_inside`: those in the
+    recording's networks that accept connections from there. `reached_outside`: those that accept connections from
+    another user on the machine.
     """
 
     programs: dict[str, list[dict[str, str]]]

@@ -35,5 +35,5 @@ def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) 
 
 
 def test_margins_use_the_round_trip_time_of_the_whole_path_with_a_hop(tmp_path: Path) -> None:
-    # As in the report (`analysis.runs`).
+    # The report uses the same times (`analysis.runs`).
     assert plan_of(campaign_on(tmp_path, "dsl", "geo-control")).rtt_ms == {"dsl": 24, "geo-control": 600}

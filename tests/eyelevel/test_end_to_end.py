@@ -140,7 +140,7 @@ def test_a_film_does_not_end_before_the_quiet_time_of_its_network(campaign: Camp
 def test_the_film_plays(campaign: Campaign, valid: pd.DataFrame, protocol: str) -> None:
     folder = campaign.folder / valid.loc[protocol, "folder"]
     document = json.loads((folder / VISUAL).read_text())
-    # From the orange to the last change, and on to the film's end.
+    # The film extends from the orange beyond the last change.
     assert _length_s(folder / FILM) > document["zero_s"] + valid.loc[protocol, "lvc"] / 1000
 
 

@@ -211,7 +211,7 @@ def test_the_command_that_resumes_has_all_that_was_given(small: Path, tmp_path: 
     begun = campaign_of(read_declared(small), results / "small", choose_sites(["demo-light"]), question)
     with opened(begun.folder, begun.document(), begun.hypotheses):
         pass
-    # So little more than the time of the package that no block begins.
+    # The budget exceeds the time of the package by so little that no block begins.
     budget = f"{PACKAGE_S + 1:.0f}s"
     options = ["--declaration", str(small), "--results", str(results), "--budget", budget, "--no-validate"]
     done = CliRunner().invoke(main, options)

@@ -134,7 +134,7 @@ until ls -d {MEASURED_BLOCK} >/dev/null 2>&1; do
   kill -0 $campaign
   sleep 0.2
 done
-# As if these two had been submitted with this limit; those after them wait for the nodes.
+# Shorten the time limit of these two jobs, as if they had been submitted with it. Later jobs wait for the nodes.
 for job in $(squeue --noheader --name=eyelevel --states=RUNNING --format=%A); do
   scontrol update JobId=$job TimeLimit=1
 done

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(1800)
 
 
 def changed(truth: Truth, number: int) -> CampaignChange:
-    """The comparison of two equal campaigns, where B may not be slower at all."""
+    """The comparison of two equal campaigns, in which no slowdown of B is allowed."""
     a, b = same_campaigns(truth, number)
     return compare(a, b, DECLARED.restricted_to(a.protocols, a.metrics), worse_than=0.0)
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from support.lossy_site import lose
 sites, ca = sys.argv[1:3]
 def run(*command): subprocess.run([sys.executable, "-m", "eyelevel", *command, "--origin-ca", ca], check=True)
-# The addresses of these servers are not public, which does for the page that is recorded, not for what is fetched.
+# The addresses of these servers are not public. Recording a page from them is allowed; fetching needs --allow-private.
 run("record", "https://origin.example/", "--into", sites)
 lose(Path(sites) / "origin.example")
 run("close", "origin.example", "--sites-folder", sites, "--loads", "1", "--proto", "tcp", "--allow-private")

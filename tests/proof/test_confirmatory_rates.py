@@ -181,8 +181,8 @@ def test_the_planned_number_of_blocks_has_the_planned_power(
         is_there = (table["network"] == NETWORKS[0]) & (table["compared"] == "quic") & (table["metric"] == METRICS[0])
         slower += int((table.loc[is_there, "verdict"] == SLOWER).sum())
     tell(capsys, f"power at +{gain:.0%}", noise.__name__, sites, needed, number, f"{slower / number:.2%}")
-    # With heavy tails the error of a location is estimated somewhat too large, also in planning: more is found than
-    # planned (93.4 % when this was written).
+    # With heavy tails, the error of a location is estimated somewhat too large, also in planning. So the power is
+    # higher than planned (93.4 % when this was written).
     assert between(slower, number, 0.88, 0.95 if noise is heavy else 0.92), slower / number
 
 

@@ -23,7 +23,8 @@ from record.site import write_site
 from tuning import networks, protocols
 
 PAIRS = 20
-# Longer than the analysis of films of short runs takes (`measure.campaign.analyses`).
+# The time for which a prepared load is held: longer than the analysis of a short run's film
+# (`measure.campaign.analyses`).
 HELD_S = 8.0
 METRICS = ("fvc", "lvc", "vc85", "si", "plt")
 # The difference that a campaign may call equivalent, and the probability that chance alone fails a metric here.

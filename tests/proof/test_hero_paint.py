@@ -1,7 +1,7 @@
 """A page's largest contentful paint (`lcp`), as the browser reports it, is when the film shows its hero picture.
 
-Film and page share one clock and one zero. A paint is on the screen one frame of the compositor (17 ms) later at most;
-`lcp` is in whole ms, and some browsers round it up to 4 ms. `pytest -s` prints each run's.
+Film and page share one clock and one zero. A paint is on the screen at most one frame of the compositor (17 ms) later;
+`lcp` is in whole ms, and some browsers round it up to 4 ms. `pytest -s` prints each run's times.
 """
 
 import csv

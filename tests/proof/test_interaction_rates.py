@@ -123,7 +123,7 @@ def test_a_change_that_is_there_is_found(
 ) -> None:
     """The share of real differences between browsers that are found; between servers there are none, in either browser.
 
-    No particular share is required: `least` is below one that was observed, so that a loss of power is noticed.
+    No particular share is required: `least` is below an observed share, so that a loss of power is noticed.
     """
     number, draw, right, false = 300, np.random.default_rng([3, sites]), 0, 0
     for _ in range(number):

@@ -36,7 +36,7 @@ RTT_MS = 400.0
 # Numbers of packets to the browser, the first of which answer the pings; these ones mostly carry content, over either
 # transport. Some packets between them acknowledge requests: if one of those was lost, the next number is tried.
 LOST_PACKETS = tuple(ECHOES + number for number in (98, 104, 110, 116))
-# So small that the data after a lost packet belongs to other streams.
+# Each style sheet is so small that the data after a lost packet belongs to other streams.
 STYLES, STYLE_BYTES = 120, 1100
 # TCP may wait a quarter of a round trip for reordered packets (RFC 8985, section 6.2).
 REORDERING_MS = RTT_MS / 4

@@ -32,7 +32,8 @@ def protocol_named(name: str) -> Protocol:
 
 
 def places(order: OrderOfService) -> dict[str, list[float]]:
-    """For each path, when each hundredth of its response was sent, as the share of all bytes sent before."""
+    """For each path, the time at which each hundredth of its response was sent. The time is the share of all bytes that
+    had been sent by then."""
     parts: dict[str, list[tuple[int, int]]] = {path: [] for path in ORDERED}
     total = 0
     for part in order.served:

@@ -11,7 +11,7 @@ from record.formats import writable_formats
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 
-# Compressed in a way that no encoder of ours would produce.
+# None of our encoders would compress it in this way.
 PACKED = gzip.compress(b"<p>" * 99, compresslevel=1, mtime=7)
 HTML = (("Content-Type", "text/html"), ("Content-Encoding", "gzip"), ("Content-Length", str(len(PACKED))))
 PAGE = Exchange("GET", "https://a.example/", Response(200, "Fine", HTML, PACKED), "192.0.2.1", 0.0, 12.345)

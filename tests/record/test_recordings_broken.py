@@ -28,7 +28,7 @@ from record.site import Exchange, Recording, Site, write_site
 from record.urls import normal_url
 
 GIB = 1 << 30
-# Enough for Python and the modules of importers, but not for a large body.
+# This much memory is enough for Python and the modules of importers, but not for a large body.
 MEMORY_LIMIT_BYTES = GIB
 
 GARBAGE = random.Random(4).randbytes(5000)
@@ -397,7 +397,7 @@ AS_BROWSERS = (
     ('https://a.example/"<>{}|^`', "https://a.example/%22%3C%3E%7B%7D%7C%5E%60"),
     ("https://a.example/'?{}|^`'\"<>", "https://a.example/'?{}|^`%27%22%3C%3E"),
 )
-# As Node's `new URL` returns them, with ICU's UTS 46.
+# URLs, and the form in which Node's `new URL` returns them (by ICU's UTS 46).
 HOSTS = (
     ("https://stra\u00dfe.example/", "https://xn--strae-oqa.example/"),
     ("https://\u1e9e.example/", "https://xn--zca.example/"),

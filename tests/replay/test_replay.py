@@ -38,7 +38,7 @@ import json
 from dataclasses import asdict
 from servers.kernel_sockets import KernelSockets, decoded
 for message in KernelSockets().ask():
-    # Of a connection that has been closed on the other side there may be no account.
+    # A connection that the other side has closed may have no account.
     if (account := decoded(message)) and 443 in (account.server[1], account.client[1]):
         print(json.dumps(asdict(account)))
 """

@@ -28,7 +28,7 @@ LONG = SIZES_BYTES.index(3 * PIECE_BYTES)
 # uWSGI with Python takes about 14 MB without a site.
 LARGE_BYTES, MOST_UWSGI_MB = 64 << 20, 40
 
-# From "EXIT CODES" in curl's manual.
+# The number is from "EXIT CODES" in curl's manual.
 CURL_HTTP2_STREAM_ERROR = 92
 
 
@@ -115,7 +115,7 @@ def test_bodies_are_not_in_the_memory_of_uwsgi(tmp_path: Path) -> None:
     body = os.urandom(LARGE_BYTES)
     site = site_of((body,), tmp_path / "site")
     spec = ReplaySpec(site.folder, FAST, protocols.load()["tcp"])
-    # Before and after sending it.
+    # Look at the memory before and after the body is sent.
     look = f"{sys.executable} -m benchmarks.record.servers_memory"
     script = f"{look}; curl -sS {site.url} | sha256sum; {look}"
     with tempfile.TemporaryFile() as output:

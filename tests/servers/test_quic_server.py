@@ -336,7 +336,7 @@ def many(arguments: dict[str, str | Path], certificate: Certificate, tmp_path: P
 
 
 def endpoints_of(server: "subprocess.Popen[str]") -> dict[str, int]:
-    """The addresses on which a server with many says that it listens, and their ports."""
+    """The ADDRESSES on which the server reports to listen, with their ports."""
     assert server.stdout is not None
     lines = [server.stdout.readline() for _ in range(ADDRESSES)]
     parts = [re.fullmatch(r"listening on ([0-9.]+):(\d+)\n", line) for line in lines]
@@ -420,7 +420,7 @@ def test_processes_share_the_responses(many: dict[str, str | Path], tmp_path: Pa
 # The order of service.
 
 BODY_BYTES = 64_000  # four turns of the server
-# In the order of the requests. The first may take a whole window before the others have been read.
+# The paths in the order of the requests. The first response may take a whole window before the other requests are read.
 PRIORITIES = {"/first": "u=7", "/a": "u=3", "/b": "u=3", "/c": "u=5, i", "/d": "u=5, i", "/urgent": "u=1"}
 
 
@@ -472,8 +472,8 @@ def test_a_scheduler_sends_in_its_order(
         later = list(itertools.chain(*groups[number + 1 :]))
         for path in group:
             assert all(arrived(other, path) < BODY_BYTES for other in later), arrivals
-            # Later bodies may only have the end of a burst; each body that takes turns has had a turn, on a busy
-            # machine a few more.
+            # When the body of `path` ends, a later body has received at most the end of a burst. A body that takes
+            # turns with it has had a turn, or a few on a busy machine.
             assert all(arrived(other, path) < BODY_BYTES / 5 for other in later if other != "/first"), arrivals
             beside = [other for other in group if "/first" not in (other, path)]
             assert all(arrived(other, path) >= BODY_BYTES / 5 for other in beside), arrivals

@@ -444,8 +444,8 @@ def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(t
 
 @pytest.mark.needs_large_buffers
 def test_the_first_packet_after_a_time_is_lost() -> None:
-    # The start of the shell is known less exactly than the times of packets: the first packet is lost, whenever it
-    # arrives.
+    # The start of the shell is known less exactly than the times of packets. So both times are near the start, and the
+    # first packet is lost whenever it arrives.
     everything = list(range(shells_peer.DATAGRAMS))
     assert datagrams_through("mm-loss both --at 0,0.001") == (everything[1:], everything[2:])
 
@@ -624,7 +624,7 @@ def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str
     assert seen[1] == (0, 1029, f"left after {up_ms:.6f} ms", 2)
     (interface, length, comment, flags), answer = seen[2:]
     assert (interface, length, flags) == (0, 1029, 2)
-    # The second datagram waited for the first, the longer the earlier it was sent.
+    # The second datagram waited for the first. The earlier it was sent, the longer it waited.
     assert up_ms < float(comment.split()[2]) <= 2 * up_ms
     assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 

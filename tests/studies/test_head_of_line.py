@@ -214,7 +214,7 @@ def test_the_measures_of_a_load_are_those_of_all_its_connections() -> None:
     result = measures([one, other])
     assert (result["content_bytes"], result["gaps"]) == (200, 3)
     assert (result["others_bytes"], result["others_byte_s"]) == (100, 10 * 2 + 30 * 3 + 60)
-    # From 0 to 4 s and from 6 to 7 s.
+    # Bytes waited from 0 to 4 s and from 6 to 7 s.
     assert result["others_ms"] == 5000
     assert result["others_longest_ms"] == 3000
     assert result["others_median_ms"] == 1000
@@ -261,8 +261,8 @@ def load(protocol: str, number: int, one: Blocking, plt_ms: float, sequence: Blo
     return CapturedRun(setting, [], [], (), row, one.deliveries)
 
 
-# After a gap: 100 bytes of another stream wait for two seconds, beginning 1 s after the start of navigation; and later
-# more.
+# After a gap, 100 bytes of another stream wait for two seconds, beginning 1 s after the start of navigation. Later, 100
+# more bytes wait.
 BLOCKED = Blocking((delivery(1, 100, 101, 101, 101, 103), delivery(3, 100, 104, 104, 104, 109)), 2)
 FREE = Blocking((delivery(0, 200, 101, 102, 102, 102),), 1)
 

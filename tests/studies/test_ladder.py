@@ -222,7 +222,7 @@ def test_a_contribution_is_as_worked_out_by_hand(tmp_path: Path) -> None:
     times = runs[runs["network"] == "lte"].pivot_table("si", "block", "protocol")
     first, second = (np.log(times[above] / times[below]) for below, above in pairwise(ALL[:3]))
     row = of(contributions(load(folder), CONFIDENCE), "pacing", "lte")
-    # With ten rungs and three changes, each interval may miss with a thirteenth of 5 %.
+    # With ten rungs and three changes, each interval may miss with a probability of 5 % / 13.
     reach = stats.t.ppf(1 - 0.05 / 13 / 2, 3) * second.std(ddof=1) / np.sqrt(4)
     assert row["gain"] == pytest.approx(np.expm1(second.mean()))
     ends = np.expm1(second.mean() + np.array([-reach, reach]))

@@ -59,7 +59,7 @@ from studies.packets.sequence_drawing import draw
 from tuning import protocols
 from tuning.networks import Network
 
-# So long that the delays of a busy machine matter little.
+# The round trip is so long that the delays of a busy machine matter little.
 NETWORK = Network("far", min_rtt_ms=400)
 PROTOCOLS = ("tcp+", "quic")
 PICTURE_BYTES = 30_000

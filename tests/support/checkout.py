@@ -46,7 +46,7 @@ class Checkout:
                     link.symlink_to(path)
 
     def install(self, program: str, text: str) -> None:
-        """Install a program, as apt would for a line of packages."""
+        """Install a program, as apt would for a line of setup/packages.txt."""
         path = self._cache / "bin" / program
         path.write_text(text)
         path.chmod(0o755)

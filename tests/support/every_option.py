@@ -30,7 +30,7 @@ SETTINGS = {"networks": "a network", "protocols": "a protocol setting", "devices
 # A file that is its own documentation, and is shown as a whole.
 HYPOTHESES = "analysis/hypotheses.toml"
 
-# In characters: the length of a line on a page that is 1400 pixels wide.
+# The number of characters in a line on a page that is 1400 pixels wide.
 WIDTH = 96
 
 

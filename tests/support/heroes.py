@@ -130,7 +130,7 @@ def change_of(film: Path, area: Area, rest: float) -> Change:
             pictures = [(zero_ms, picture)]
         elif not np.array_equal(pictures[-1][1], picture):
             pictures.append((time_ms, picture))
-    # The orange may go a little later.
+    # The orange may disappear a little later.
     (_, blank), (_, final) = next(one for one in pictures if not is_orange(one[1])), pictures[-1]
     began_ms = next(at_ms for at_ms, picture in pictures if not is_orange(picture) and _unlike(picture, blank) > rest)
     unfinished = [place for place, (_, picture) in enumerate(pictures) if _unlike(picture, final) > rest]

@@ -42,7 +42,7 @@ make_home() { # FOLDER
   for entry in "$CACHE"/bin/*; do
     [[ ${entry##*/} == eyelevel ]] || ln -s "$entry" "$cache/bin/"
   done
-  # This checkout's program: it need not be the one that was set up.
+  # Run this checkout's program, since another checkout may have been set up.
   printf '#!/bin/sh\nPYTHONPATH=%s exec %s/venv/bin/python -m eyelevel "$@"\n' "$PROJECT" "$CACHE" >"$cache/bin/eyelevel"
   chmod +x "$cache/bin/eyelevel"
 }

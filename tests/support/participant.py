@@ -96,7 +96,7 @@ def go_on(
 ) -> list[int]:
     """Answer the next questions, to the end or for this many `films`; returns how often each was played.
 
-    If nobody `cares` for the answers, each film is played once only.
+    Unless somebody `cares` about the answers, each film is played only once.
     """
     watch = WATCH.replace("LEAST", str(least_plays)).replace("SMOOTH", str(SMOOTH_MS) if cares else "Infinity")
     plays: list[int] = []

@@ -12,7 +12,7 @@ from tuning.networks import Network
 
 NAME = "probed"
 END_S = 10.0
-# Enough for 300 Mbit/s.
+# The limit suffices for 300 Mbit/s.
 LIMIT = ("--most-mb", "400")
 
 

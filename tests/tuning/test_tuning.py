@@ -377,7 +377,7 @@ def test_drops_and_repairs_reach_the_shell(tmp_path: Path) -> None:
     assert shell(loaded["r"])[-2:] == ["--retransmit", "60.000000"]
     assert shell(loaded["r"])[:-2] == shell(networks.load()["da2gc"])
     assert not any(str(word).startswith("--drop") for word in shell(loaded["none"]))
-    # Losses that the link repairs slow TCP less than others.
+    # TCP is slowed less by losses that the link repairs than by other losses.
     assert loaded["r"].tcp_rate_bps() > networks.load()["da2gc"].tcp_rate_bps()
     for network in loaded.values():
         assert from_json(to_json(network), type(network), "the network") == network

@@ -62,7 +62,7 @@ impl Bounds {
 /// A token bucket, which is full at first. Its level may be negative, which is a debt.
 #[derive(Clone, Copy)]
 struct Bucket {
-    /// In millionths of a token, so that the bucket gains a whole number of them in each µs.
+    /// The level in millionths of a token, so that the bucket gains a whole number in each µs.
     level: i64,
     size: i64,
     per_second: i64,

@@ -22,11 +22,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Film the display DISPLAY until 'q' comes on standard input, that ends, or SIGINT, SIGTERM or SIGHUP comes
+    /// Film the display DISPLAY until standard input ends or contains 'q', or until SIGINT, SIGTERM or SIGHUP
     ///
     /// Prints "Press [q] to stop" to standard error when the first picture is stored.
     Record {
-        /// The part to film: so many pixels, at the top left
+        /// The part to film: a rectangle of this many pixels at the top left
         #[arg(long, value_name = "WxH", value_parser = parse_size)]
         size: (u16, u16),
 
@@ -61,7 +61,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Stream { to_end, log } => {
             let name = log.display().to_string();
             let file = File::open(log).attempt(|| format!("read the log {name}"))?;
-            // Not Rust's own standard output, which would search the pixels for ends of lines.
+            // Rust's own standard output would search the pixels for ends of lines.
             let out = stdout().as_fd().try_clone_to_owned().attempt(|| "write to standard output")?;
             stream(file, &name, *to_end, File::from(out))
         }

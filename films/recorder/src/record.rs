@@ -26,7 +26,7 @@ pub fn record(width: u16, height: u16, path: &Path) -> Result<()> {
     let stop = Stop::watch()?;
     let mut recorder = Recorder::new(Screen::open(Area::whole(width, height))?, width, height, path)?;
     recorder.begin()?;
-    // If standard error is closed, the film is made all the same.
+    // If standard error is closed, the film is still made.
     let _ = stderr().write_all(ANNOUNCEMENT);
     loop {
         recorder.gather(0)?;
@@ -84,7 +84,7 @@ struct Recorder {
     /// Whether the bounds make the picture of the pending drawings wait.
     is_waiting: bool,
     last_drawing_us: u64,
-    /// How long this thread, and the display server on its behalf, had run in all at the last picture.
+    /// How long this thread, and the display server on its behalf, had run in total by the last picture.
     run_us: u64,
     account: Account,
 }

@@ -63,9 +63,9 @@ LEAST_K = 0.6
 
 KEPT = "window kept after a loss"
 REGROWTH = "time to grow back after a loss"
-# In multiples of K. Linux is up to an eighth later: it approaches its target only with acknowledgements, which the
-# queue delays. quiche is a tenth earlier, since it uses the window a round trip later, and earlier still after waits
-# for the processor: after each, it starts the rest of its curve anew at that window.
+# The accepted times in multiples of K. Linux is up to an eighth later: it approaches its target only with
+# acknowledgements, which the queue delays. quiche is a tenth earlier, since it uses the window a round trip later. It
+# is even earlier after waits for the processor: after each, it starts the rest of its curve anew at that window.
 REGROWTH_BOUNDS = (0.5, 1.25)
 # The factors that are tried for the time axis of the curve.
 STRETCHES = np.geomspace(0.25, 4, 801)

@@ -41,8 +41,8 @@ from servers.registry import server_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# So slow that sending a response takes far longer than a server needs to begin it. The queue is so long that the page's
-# bytes do not fill it.
+# The link is so slow that sending a response takes far longer than a server needs to begin it. The queue is so long
+# that the page's bytes do not fill it.
 NARROW = Network("narrow", min_rtt_ms=50, up_mbps=8, down_mbps=NARROW_MBPS, queue_ms=400)
 
 # Two responses are compared if at least this share of each was still unsent when the server had all requests.

@@ -11,7 +11,7 @@ use h3::quic::{
     WriteBuf,
 };
 
-/// As one of NGINX's large_client_header_buffers on the TCP side.
+/// The most bytes of header fields: as many as one of NGINX's large_client_header_buffers holds on the TCP side.
 pub const MAX_HEADER_BYTES: u64 = 128 * 1024;
 /// The most bytes of a browser's control stream: settings, and the priorities of some 50,000 requests.
 const MAX_CONTROL_BYTES: u64 = 1024 * 1024;

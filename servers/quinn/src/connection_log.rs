@@ -135,12 +135,13 @@ impl ConnectionLog {
         self.losses.notify_one();
     }
 
-    /// Returns when there are losses since the last call.
+    /// Waits until losses were signalled since the last call.
     pub async fn new_losses(&self) {
         self.losses.notified().await;
     }
 
-    /// The connection is over; `by_client` tells which side ended it, `code` why. Later events are not written.
+    /// The connection is over. `by_client`: whether the client ended it; `code`: the reason. Later events are not
+    /// written.
     pub fn close(&self, by_client: bool, code: u64) {
         let owner = if by_client { "remote" } else { "local" };
         let data = json!({"owner": owner, "connection_code": code});

@@ -1,8 +1,8 @@
 //! The common part of Cubic and NewReno: slow start with HyStart, which ends it before the queue overflows, and a
 //! single response to all losses of a flight. They differ in how the window grows afterwards (`Avoidance`).
 //!
-//! quinn's own Cubic and NewReno have a slow start without HyStart, which overfills every queue once. Linux's and
-//! quiche's do not, so a comparison with quinn's would be one of slow starts.
+//! quinn's own Cubic and NewReno have a slow start without HyStart, which overfills every queue once. Linux and quiche
+//! have HyStart. So a comparison of them with quinn's own controllers would mainly compare slow starts.
 
 use std::any::Any;
 use std::cmp::max;

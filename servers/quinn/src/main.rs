@@ -36,14 +36,14 @@ const CLOSING: Duration = Duration::from_millis(200);
 #[derive(Parser)]
 #[command(name = "quinn_server", version)]
 struct Arguments {
-    /// Where to serve, a line ADDRESS<TAB>PORT<TAB>CERTIFICATE<TAB>KEY for each: an IP address and UDP port that no
-    /// other socket may hold (port 0 takes a free one), and PEM files of the certificate chain, the server's own first,
-    /// and its private key
+    /// Where to serve, a line ADDRESS<TAB>PORT<TAB>CERTIFICATE<TAB>KEY for each endpoint: an IP address and a UDP port
+    /// that no other socket may hold (port 0 takes a free one), and PEM files of the certificate chain, the server's
+    /// own certificate first, and of its private key
     #[arg(long, value_name = "FILE", required_unless_present = "matches")]
     endpoints: Option<PathBuf>,
 
     /// Responses as DIR/<host>/<file>: status line, headers (among them X-Original-Url and X-Original-Method), blank
-    /// line, body; the file names tell the recorded order
+    /// line, body; the file names show the recorded order
     #[arg(long, value_name = "DIR")]
     responses: PathBuf,
 
@@ -66,7 +66,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     request_log: Option<PathBuf>,
 
-    /// Write what the congestion control of each connection does to DIR/quic-*.sqlog
+    /// Log the congestion control of each connection to DIR/quic-*.sqlog
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
 
@@ -75,7 +75,7 @@ struct Arguments {
     think_time: bool,
 
     /// Serve nothing; for every line METHOD<TAB>URL[<TAB>ORIGIN<TAB>REQUESTED-METHOD<TAB>REQUESTED-HEADERS<TAB>RANGE<TAB>
-    /// IF-NONE-MATCH<TAB>IF-MODIFIED-SINCE] on standard input say what the answer would be, as quic_server does
+    /// IF-NONE-MATCH<TAB>IF-MODIFIED-SINCE] on standard input, print the answer in the form of quic_server
     #[arg(long = "match")]
     matches: bool,
 }
@@ -122,7 +122,7 @@ fn run(arguments: Arguments) -> Result<()> {
 }
 
 async fn serve(endpoints: &[endpoints::Endpoint], site: &Arc<Site>) -> Result<()> {
-    // Before the first address is announced, so that no signal is missed.
+    // Watch for signals before the first address is announced, so that no signal is missed.
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let servers = endpoints.iter().map(|endpoint| Server::bind(endpoint, site.clone()));

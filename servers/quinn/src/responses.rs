@@ -207,7 +207,7 @@ fn parse(content: Vec<u8>, file: String) -> Result<RecordedResponse> {
     ensure!((200..=599).contains(&status), "its status is none that can be replayed: {status}");
     let mut fields = fields_of(lines)?;
     for name in [ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT, "content-length"] {
-        // Other servers might use another one of them.
+        // If a field occurred twice, other servers might use the other one.
         let times = fields.iter().filter(|field| field.name == name).count();
         ensure!(times <= 1, "it has {name} more than once");
     }

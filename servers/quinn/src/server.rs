@@ -42,15 +42,16 @@ const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// The most data that is held for sending: more than a browser's windows allow (15 MiB in Chromium), so that this limit
 /// never applies.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
-/// Requests: as NGINX's http2_max_concurrent_streams on the TCP side. Control streams: those that HTTP/3 needs besides
-/// requests, with some to spare.
+/// The most requests at once: the same as NGINX's http2_max_concurrent_streams on the TCP side. The most control
+/// streams: those that HTTP/3 needs besides requests, with some to spare.
 const MAX_REQUESTS: u32 = 100;
 const MAX_CONTROL_STREAMS: u32 = 16;
-/// As NGINX's keepalive_timeout on the TCP side; the browser's own timer (30 s in Chromium) always expires first.
+/// The same as NGINX's keepalive_timeout on the TCP side. The browser's own timer (30 s in Chromium) always expires
+/// first.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
 /// Linux's default limit (net.core.rmem_max and wmem_max): the most that every machine grants without privileges.
 const SOCKET_BUFFER: usize = 212_992;
-/// More than any page opens to one address.
+/// The most connections at once: more than any page opens to one address.
 const MAX_CONNECTIONS: usize = 1000;
 const NO_ERROR: u32 = 0x100; // H3_NO_ERROR (RFC 9114, section 8.1)
 
@@ -161,7 +162,7 @@ fn server_config(endpoint: &Endpoint, settings: &Settings) -> Result<ServerConfi
         .with_single_cert(chain, private_key)
         .with_context(|| format!("the key {key} and the certificate {certificate} cannot be used"))?;
     tls.alpn_protocols = vec![b"h3".to_vec()];
-    // As with NGINX on the TCP side, no session is resumed, except by clients that should send early data.
+    // No session is resumed, except by clients that should send early data. The same holds for NGINX on the TCP side.
     tls.send_tls13_tickets = if settings.early_data { 2 } else { 0 };
     tls.max_early_data_size = if settings.early_data { u32::MAX } else { 0 };
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
@@ -186,7 +187,7 @@ fn transport(settings: &Settings, log: Option<Arc<ConnectionLog>>) -> TransportC
         .stream_receive_window(STREAM_WINDOW.into())
         .receive_window(CONNECTION_WINDOW.into())
         .send_window(SEND_WINDOW)
-        // Responses take turns of one packet each; h3 tells quinn of no priorities.
+        // Responses take turns of one packet each; h3 passes no priorities to quinn.
         .send_fairness(true)
         .max_concurrent_bidi_streams(MAX_REQUESTS.into())
         .max_concurrent_uni_streams(MAX_CONTROL_STREAMS.into())

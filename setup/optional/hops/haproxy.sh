@@ -17,7 +17,7 @@ act() {
   local folder wrapper
   rm -rf "$EYELEVEL_CACHE/unpacked/haproxy" # of another version
   folder=$("$PROJECT/setup/unpack" haproxy)
-  # Its libraries are unpacked beside it.
+  # Its libraries are unpacked next to it.
   wrapper=$folder/haproxy
   printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' \
     "$folder/usr/lib/x86_64-linux-gnu" "$folder/usr/sbin/haproxy" >"$wrapper"

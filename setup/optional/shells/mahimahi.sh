@@ -1,6 +1,6 @@
 # Upstream Mahimahi's mm-delay, mm-link and mm-loss: those of the system if somebody has installed them, else those of
-# Debian 11, the last Debian that has them. They are run as they are (replay/shells/nest.py), need not be setuid, and do
-# not get into anybody's way: our shells have the same names.
+# Debian 11, the last Debian that has them. They run unchanged (replay/shells/nested.py) and need not be setuid. They
+# are not put on the PATH, since our shells have the same names.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="Mahimahi's shells"

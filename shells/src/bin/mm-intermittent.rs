@@ -12,7 +12,7 @@ use shells::time::now;
 
 const KIND: &str = "intermittent";
 
-/// Run a command behind a link that is on and off in turn
+/// Run a command on a link that is on and off in turn
 ///
 /// The link begins on.
 #[derive(Parser)]

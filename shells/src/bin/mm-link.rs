@@ -11,7 +11,7 @@ use shells::log::Outputs;
 use shells::shell::{Shell, finish};
 use shells::time::now;
 
-/// Run a command behind a link of limited rate
+/// Run a command on a link of limited rate
 ///
 /// A rate is a constant such as 2.8M (bit/s; k, M and G are decimal; a packet of n bytes takes 8n / rate), or
 /// a Mahimahi trace: a file with one time in milliseconds per line, each letting 1504 bytes through.

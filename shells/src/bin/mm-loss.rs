@@ -21,8 +21,7 @@ struct Arguments {
     #[arg(value_enum)]
     direction: Direction,
 
-    /// The probability with which a packet is dropped, 0 to 1. It may be left out where --packets or --at stands in its
-    /// place
+    /// The probability with which a packet is dropped, 0 to 1. It may be left out if --packets or --at is given
     rate: String,
 
     #[command(flatten)]
@@ -46,7 +45,7 @@ enum Direction {
     Downlink,
     /// Each of the two directions
     Both,
-    /// Both, such that a packet or its answer is lost with the probability: each drops with 1-√(1-p)
+    /// Both; a packet or its answer is lost with probability p, so each direction drops with 1-√(1-p)
     RoundTrip,
 }
 

@@ -23,8 +23,8 @@ struct CommonOptions {
     #[command(flatten)]
     seed: SeedOption,
 
-    /// Write to this file at the end with what the emulation kept time: real-time priority, kernel stamps (of the
-    /// arrival of packets), both, or ordinary priority
+    /// At the end, write the means by which the emulation kept time to this file: real-time priority, kernel stamps (of
+    /// the arrival of packets), both, or ordinary priority
     #[arg(long, value_name = "FILE")]
     timekeeping: Option<PathBuf>,
 

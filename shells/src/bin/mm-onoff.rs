@@ -12,7 +12,7 @@ use shells::time::now;
 
 const KIND: &str = "onoff";
 
-/// Run a command behind a link that is on and off for random times
+/// Run a command on a link that is on and off for random times
 ///
 /// The times are exponentially distributed with the given means. The link begins on.
 #[derive(Parser)]

@@ -63,7 +63,7 @@ impl Element for ChosenLoss {
     }
 }
 
-/// Thresholds for a value that only grows.
+/// The thresholds that a growing value has not reached yet.
 #[derive(Debug)]
 struct Upcoming {
     /// Sorted so that the next one is last.

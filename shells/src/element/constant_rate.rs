@@ -16,7 +16,7 @@ pub struct ConstantRate {
     outbox: Outbox,
     /// When the link began.
     start: Nanos,
-    /// For observers: what the link could have sent since it began, in units of [`OPPORTUNITY_BYTES`].
+    /// How much the link could have sent since it began, in units of [`OPPORTUNITY_BYTES`]; observers see this.
     opportunities: u64,
 }
 

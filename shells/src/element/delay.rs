@@ -104,11 +104,11 @@ impl Element for JitteredDelay {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Delay")]
 pub struct DelayOptions {
-    /// One-way delay from inside to outside, where it differs
+    /// One-way delay from inside to outside, if the two directions differ
     #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
     delay_up: Option<Nanos>,
 
-    /// One-way delay from outside to inside, where it differs
+    /// One-way delay from outside to inside, if the two directions differ
     #[arg(long, value_name = "MS", value_parser = parse_milliseconds)]
     delay_down: Option<Nanos>,
 

@@ -44,19 +44,19 @@ pub struct LinkOptions {
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["uplink_queue", "downlink_queue"])]
     queue: Option<String>,
 
-    /// Write what happens at the uplink to this file, in Mahimahi's format
+    /// Log the events at the uplink to this file, in Mahimahi's format
     #[arg(short = 'u', long, value_name = "FILE")]
     uplink_log: Option<PathBuf>,
 
-    /// Write what happens at the downlink to this file
+    /// Log the events at the downlink to this file
     #[arg(short = 'd', long, value_name = "FILE")]
     downlink_log: Option<PathBuf>,
 
-    /// Write a row for every packet that left a link, was dropped there or was lost to this file, as CSV
+    /// Write to this file, as CSV, a row for every packet that left a link, was dropped there or was lost
     #[arg(long, value_name = "FILE")]
     packet_log: Option<PathBuf>,
 
-    /// Write the same packets to this file as a capture (pcapng), which Wireshark reads
+    /// Write to this file the same packets as a capture (pcapng), which Wireshark reads
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
 
@@ -64,11 +64,11 @@ pub struct LinkOptions {
     #[arg(long, visible_alias = "meter-all")]
     meter: bool,
 
-    /// Write the same of the uplink alone
+    /// Write the same for the uplink alone
     #[arg(long, visible_alias = "meter-uplink-delay")]
     meter_uplink: bool,
 
-    /// Write the same of the downlink alone
+    /// Write the same for the downlink alone
     #[arg(long, visible_alias = "meter-downlink-delay")]
     meter_downlink: bool,
 

@@ -1,4 +1,4 @@
-//! A shell's effects on packets: one element per file, all behind one small trait.
+//! A shell's effects on packets: one element per file; all implement one small trait.
 //!
 //! An element never reads a clock and never sleeps: its caller passes the time. It does not depend on timely calls,
 //! either. Each packet that leaves it carries the exact instant of its departure, so the next element, or a test, sees

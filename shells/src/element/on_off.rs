@@ -151,8 +151,8 @@ fn parse_spans(text: &str) -> Result<Spans> {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "On and off")]
 pub struct NetOnOff {
-    /// Both directions are on and off, at the same instants, for random times with these means in seconds; what comes
-    /// while they are off is lost
+    /// Both directions are on and off, at the same instants, for random times with these means in seconds; packets that
+    /// arrive while they are off are lost
     #[arg(
         long,
         value_name = "ON,OFF",
@@ -161,11 +161,11 @@ pub struct NetOnOff {
     )]
     on_off: Option<Spans>,
 
-    /// The direction from inside to outside alone is
+    /// The same as --on-off, only from inside to outside
     #[arg(long, value_name = "ON,OFF", value_parser = parse_spans, conflicts_with = "intermittent_up")]
     on_off_up: Option<Spans>,
 
-    /// The direction from outside to inside alone is
+    /// The same as --on-off, only from outside to inside
     #[arg(long, value_name = "ON,OFF", value_parser = parse_spans, conflicts_with = "intermittent_down")]
     on_off_down: Option<Spans>,
 
@@ -178,11 +178,11 @@ pub struct NetOnOff {
     )]
     intermittent: Option<Spans>,
 
-    /// The direction from inside to outside alone is
+    /// The same as --intermittent, only from inside to outside
     #[arg(long, value_name = "ON,OFF", value_parser = parse_spans)]
     intermittent_up: Option<Spans>,
 
-    /// The direction from outside to inside alone is
+    /// The same as --intermittent, only from outside to inside
     #[arg(long, value_name = "ON,OFF", value_parser = parse_spans)]
     intermittent_down: Option<Spans>,
 }

@@ -124,7 +124,7 @@ mod tests {
         let count =
             |from: usize| left.iter().filter(|(number, _)| (from..from + 1000).contains(number)).count();
         assert_eq!([count(0), count(2000), count(3000)], [1000, 0, 1000]);
-        // Within 5 deviations of the binomial distribution.
+        // The count is within 5 standard deviations of the binomial distribution.
         assert!((421..579).contains(&count(1000)), "{}", count(1000));
     }
 }

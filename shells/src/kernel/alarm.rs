@@ -191,7 +191,7 @@ mod tests {
             let mut machine = Machine::new(idle);
             let lateness = machine.lateness_of(200, span);
             assert!(lateness[100] <= median && lateness[180] <= median + 10_000, "{lateness:?}");
-            // Until the worst lateness is known.
+            // A few sleeps are later, until the worst lateness is known.
             assert!(lateness[196] <= 50_000, "{lateness:?}");
             assert!(machine.sleeps <= 3 * 200, "{} sleeps", machine.sleeps);
             assert!(machine.awake <= 200 * span / MOST_OF_A_WAIT, "{} ns awake", machine.awake);

@@ -50,8 +50,9 @@ impl ForwardingPath {
         self.element.next_due()
     }
 
-    /// Whether an arriving packet may wait until `wake` before it is read. This needs arrival times from the kernel,
-    /// and few packets: a fast sender is only slowed down when this process takes the processor away from it.
+    /// Whether an arriving packet may wait until `wake` before it is read. It may only if the kernel records arrival
+    /// times, and if packets are few. If they are many, this process must keep waking: only by taking the processor
+    /// from a fast sender does it slow the sender down.
     pub fn can_wait(&self, now: Nanos, wake: Option<Nanos>) -> bool {
         let is_soon = wake.is_some_and(|wake| wake <= now + PATIENCE);
         let is_noted = self.stamps.is_some() && !self.is_crowded;

@@ -1,7 +1,7 @@
 //! Arrival times of packets at a TUN device, recorded by the kernel.
 //!
 //! When the processor sleeps, the kernel wakes the reader of a TUN device a few hundred microseconds late, and does not
-//! report when a packet arrived. So the kernel runs a program of ours for every packet (`TUNSETFILTEREBPF`), which
+//! report when a packet arrived. So the kernel runs our program for every packet (`TUNSETFILTEREBPF`). This program
 //! writes the time to memory that this process shares. See bpf(2) and Documentation/bpf/standardization/.
 
 use std::cell::Cell;

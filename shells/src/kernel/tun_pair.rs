@@ -138,7 +138,7 @@ fn prepare_device(tun: &Tun, families: &[Family]) -> Result<()> {
     let name = tun.name();
     let set_ipv6 = |key: &str, value| sysctl::set(&format!("ipv6/conf/{name}/{key}"), value);
     if families.contains(&Family::V6) {
-        // No address chosen by the kernel, and no router solicitations.
+        // The kernel must not choose an address, nor solicit routers.
         set_ipv6("addr_gen_mode", "1")?;
         set_ipv6("accept_ra", "0")?;
     } else if has_ipv6() {

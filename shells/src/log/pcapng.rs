@@ -51,7 +51,7 @@ impl Interface {
 /// Captures one direction: each packet when it leaves the link, when it is dropped there, or when it is lost. A comment
 /// states the event, and how long the packet was at the link. Both directions share one file.
 ///
-/// A packet that is lost after the link is captured twice, since it left the link before.
+/// A packet that is lost after the link is captured twice: when it leaves the link, and when it is lost.
 #[derive(Clone)]
 pub struct Capture {
     output: Output,

@@ -87,7 +87,7 @@ impl QueueSpec {
 }
 
 impl Display for QueueSpec {
-    /// As in Mahimahi's logs: `droptail [bytes=70000]`.
+    /// Write the queue as Mahimahi's logs do: `droptail [bytes=70000]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind)?;
         if self.arguments.0.is_empty() {

@@ -200,7 +200,7 @@ def test_a_claim_on_a_contrast_of_the_family_rests_on_its_corrected_p_value() ->
 def test_controls_that_matter_behind_dsl_are_found() -> None:
     result = verdicts(inputs(campaign({"tcp+bbr": ([0.9, 1.0, 1.0, 1.0], 0.0)})))
     assert result["controls_dsl_lte"] == DOES_NOT_HOLD
-    # A value exactly at the margin counts neither as nothing nor as something.
+    # A value exactly at the margin shows neither equivalence nor a difference.
     margin = margins(campaign({}), Pair("tcp+", "tcp+bbr"), hypotheses.load(), RTT_MS)[0, FIGURE_METRICS.index("si")]
     slightly = campaign({"tcp+bbr": ([np.exp(-margin), 1.0, 1.0, 1.0], 0.0)})
     assert verdicts(inputs(slightly))["controls_dsl_lte"] == NOT_DECIDED
@@ -389,7 +389,7 @@ def test_all_conditions_must_hold_and_one_opposite_is_enough() -> None:
     assert judge([good, good], 0.01)[0] == HOLDS
     assert judge([good, open_], 0.01)[0] == NOT_DECIDED
     assert judge([good, bad], 0.01)[0] == DOES_NOT_HOLD
-    # Out of three, a p value of 0.004 is no evidence at 0.01.
+    # Corrected for three conditions, a p value of 0.004 is not significant at 0.01.
     assert judge([good, bad, good], 0.01)[0] == NOT_DECIDED
     assert judge([good, replace(bad, decides=False)], 0.01)[0] == HOLDS
     lacking = Condition("lacking", missing=("network LTE",))
@@ -416,7 +416,7 @@ def test_each_claim_stands_beside_the_papers_number_and_what_ours_rests_on() -> 
     assert by_name["number"]["quic_mss"] == "QUIC against TCP+ in SI: MSS -36 %"
     assert by_name["number"]["quic_bbr_da2gc"].endswith("DA2GC 0 of 38 sites faster")
     assert by_name["number"]["tcps_da2gc"] == ""
-    # Both protocols on one network; all four for the interaction.
+    # A pair counts the runs of both protocols on one network, the interaction those of all four.
     sites = by_name["sites"]["quic_mss"]
     assert by_name["runs"]["quic_mss"] == 2 * 12 * sites
     assert by_name["runs"]["lead_mss"] == 4 * 12 * sites

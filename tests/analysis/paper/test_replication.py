@@ -45,7 +45,7 @@ def test_exact_repetitions_agree_as_often_as_the_interval_says(sites: int) -> No
         for theirs, value, error in zip(paper, ours, errors, strict=True)
     ]
     assert consistent(sum(result.agrees for result in results), REPETITIONS, 0.95, slack=0.005)
-    # As many are as far off by chance as the reported probability says.
+    # A reported probability below 0.2 must itself have the probability 0.2.
     assert consistent(sum(result.chance < 0.2 for result in results), REPETITIONS, 0.2, slack=0.01)
 
 
@@ -89,8 +89,8 @@ def test_a_count_agrees_exactly_where_as_much_chance_is_left() -> None:
 
 
 def test_a_part_of_the_papers_own_sites_is_no_sample_of_them() -> None:
-    """The results of sites repeat: the 8 of 38 sites that are not faster are no random sample, and all 38 can be no
-    nearer."""
+    """The results of sites repeat. So a repetition with just the 8 of 38 sites that are not faster gives a count that
+    disagrees, and a repetition with all 38 sites gives exactly the paper's count."""
     assert not of_count(30, 38, 0, 8, 0.95).agrees
     assert of_count(30, 38, 30, 38, 0.95).chance == 1
 

@@ -112,7 +112,8 @@ def test_each_number_that_is_not_level_is_told(change: dict[str, Any], sentence:
     (numbers if change.keys() <= numbers.keys() else of_quic).update(change)
     text = paragraph(LEVEL, {**both(LEVEL), "quic+1con": of_quic})
     assert sentence in text
-    # There is nothing else; the transports' different number of round trips is always mentioned.
+    # The text mentions no other difference, apart from the transports' numbers of round trips, which it always
+    # mentions.
     assert text.count(" against ") == level.count(" against ") + (not sentence.startswith("themselves"))
 
 

@@ -80,7 +80,8 @@ def test_three_sites_are_not_drawn() -> None:
 
 
 def test_a_site_of_one_block_has_the_variance_of_the_others() -> None:
-    """Blocks have variances 2 and 8 (one degree of freedom each), on average 5, weighted like four blocks."""
+    """The blocks of two sites have the variances 2 and 8, each with one degree of freedom. Their average, 5, has the
+    weight of four degrees of freedom."""
     ratios = np.array([[1.0, 3.0], [0.0, 4.0], [2.0, np.nan]])
     sites = site_ratios(ratios)
     assert sites.centres == pytest.approx([2, 2, 2])

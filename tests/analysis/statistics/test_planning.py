@@ -60,7 +60,8 @@ def test_what_is_unknown_needs_an_unknown_number_and_what_is_tiny_more_than_a_mi
 
 
 def test_the_scatter_is_the_error_of_the_mean_over_sites_with_one_block_of_each() -> None:
-    """Four sites with ratios of 0.05 x sqrt(2): half of this, whatever the number of blocks."""
+    """400 sites, whose ratios scatter by 0.05 x sqrt(2): the error is a twentieth of this, whatever the number of
+    blocks."""
     for blocks in (4, 31):
         row = blocks_needed(samples(np.concatenate([drawn(400, blocks)])), DECLARED).iloc[0]
         assert row["scatter"] == pytest.approx(0.05 * np.sqrt(2 / 400), rel=0.06)

@@ -154,7 +154,7 @@ def test_rejected_attempts_are_counted_by_browser() -> None:
 
     assert titles(rows) == titles(rows, 80) == ["rejected by", "all", "tcp chromium", "tcp toy"]
     assert titles(rows[:1]) == ["rejected by", "all", "tcp"]
-    # First there is no room for browsers, then none for protocols.
+    # On a narrow terminal, first the columns of browsers are left out, then those of protocols.
     assert titles(rows, 30) == ["rejected by", "all", "tcp"]
     assert titles(rows, 20) == ["rejected by", "all"]
 

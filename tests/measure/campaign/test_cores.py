@@ -52,7 +52,7 @@ def test_servers_network_and_browser_stay_on_their_cores(tmp_path: Path) -> None
 
 def test_the_film_is_made_on_its_core(tmp_path: Path) -> None:
     script = film_recorder(tmp_path, [CORES[1]]) / "ffmpeg"
-    # As Browsertime starts it.
+    # Browsertime starts it with these arguments.
     arguments: list[str | Path] = ["-hide_banner", "-video_size", "640x480", "-f", "x11grab", tmp_path / "film.mp4"]
     with x_display() as display:
         environment = {**os.environ, "DISPLAY": display}

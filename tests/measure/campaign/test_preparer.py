@@ -331,7 +331,7 @@ def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(tm
         assert preparer.take(RUNS[1]) is None
         assert method.events == ["prepare 1-1", "close 1-1"]
         method.events.clear()
-        # A load prepared in vain is not waited for either.
+        # Nobody waits for a load that was prepared in vain, either.
         preparer.prepare(lambda: (RUNS[0], setting), method, None)
         preparer.settle(RUNS[1])
         assert method.events == ["prepare 1-1", "close 1-1"]

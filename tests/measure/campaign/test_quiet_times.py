@@ -142,7 +142,7 @@ def test_metrics_of_a_shorter_film_are_measured_by_its_own_last_picture() -> Non
 def test_gates_are_asked_again(tmp_path: Path) -> None:
     rows = [replace(ROW, run=number, folder=f"runs/s/lte/tcp/{number}-1") for number in range(1, 8)]
     many = tuple((f"/{number}.png", 4300, 4400) for number in range(5))
-    # One run in seven sends late a request that the others send at once.
+    # One valid run of seven sends a request late that the others send at once.
     late_url = "request_failed: ERR_CONNECTION_RESET: https://a.example/late.png"
     rows.append(rejected(late_url, run=8, folder="runs/s/lte/tcp/8-1"))
     folder = campaign(tmp_path / "c", rows)

@@ -105,7 +105,7 @@ Page = tuple[HTTPConnection, Review]
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Page]:
-    """The review of a campaign with a rejected and a valid attempt, for requests as from a browser."""
+    """The review of a campaign with a rejected and a valid attempt, to which tests send requests like a browser's."""
     with campaign(tmp_path / "c", rejected("film_unclean: <b>orange</b>"), SECOND):
         pass
     (tmp_path / "c" / ROW.folder).mkdir(parents=True)

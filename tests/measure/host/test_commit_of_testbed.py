@@ -64,7 +64,7 @@ def test_an_archive_says_its_commit_also_within_another_repository(checkout: Pat
 def test_an_image_says_what_it_was_built_of(
     argument: str, version: str, note: str, checkout: Path, tmp_path: Path
 ) -> None:
-    # As `COPY . .` leaves it, according to .dockerignore.
+    # `COPY . .` leaves out the files that .dockerignore names.
     image = tmp_path / "image"
     shutil.copytree(checkout, image, ignore=shutil.ignore_patterns(".git"))
     done = built(image, argument)

@@ -80,7 +80,7 @@ def test_a_group_that_another_command_took_for_abandoned_is_made_again(
         return group
 
     monkeypatch.setattr(tempfile, "mkdtemp", make)
-    # In an ordinary folder, where no other process makes groups.
+    # The group is made in an ordinary folder, where no other process makes groups.
     with ExitStack() as stack:
         group = new_group(tmp_path, stack, PREFIX)
         assert len(parents) == 2 and [*tmp_path.iterdir()] == [group]

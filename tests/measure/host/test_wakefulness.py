@@ -36,7 +36,7 @@ def test_a_kernel_that_does_not_keep_them_awake_is_noticed(tmp_path: Path) -> No
 
 
 def test_a_file_that_cannot_be_opened_keeps_nothing_awake(tmp_path: Path) -> None:
-    # Like root, which may access everything, but not this.
+    # A folder cannot be opened for writing, even by root.
     assert idle_processors(tmp_path) == ASLEEP
 
 

@@ -32,8 +32,8 @@ def test_a_page_that_is_loaded_live_reaches_no_address_that_is_not_public(tmp_pa
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "arrivals").read_text() == ""
-    # The page tried everything, to the end: both while it was recorded, when the proxy answers for others, and when it
-    # was loaded.
+    # The page made all its attempts twice: while it was recorded, when the proxy answers in place of others, and when
+    # it was loaded live.
     requests = (tmp_path / "requests").read_text().splitlines()
     outcomes = [json.loads(line.partition("HTTP/1.1 ")[2]) for line in requests if " POST /done " in line]
     assert len(outcomes) == 2

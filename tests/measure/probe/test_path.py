@@ -37,8 +37,8 @@ def arrivals(
 ) -> Times:
     """The arrivals after a queue and a link.
 
-    The queue drops packets when it is full, or, if `managed`, the more the more are waiting. The link loses some at
-    random, and its rate changes in the middle.
+    The queue drops packets when it is full; if it is `managed`, it drops more packets the more are waiting. The link
+    loses some packets at random, and its rate changes in the middle.
     """
     draws = random.Random(1)
     sent_ns, free_ns = 0.0, 0.0

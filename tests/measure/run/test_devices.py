@@ -96,7 +96,7 @@ def test_a_phone_has_its_window_its_hints_and_its_pace(
     account = read_json(folder / DEVICE_PACE)
     assert account["index"] == pytest.approx(phone.index, rel=ROUGHLY)
     assert 0 < account["share"] < 1
-    # At least the browser itself, its network stack, and pages; the kernel has stopped them.
+    # The processes are at least the browser itself, its network stack, and pages. The kernel has stopped them.
     assert account["processes"] >= 3 and account["stopped"] > 0
     assert not {*place.glob(f"{PREFIX}*")} - before
 

@@ -213,7 +213,7 @@ def said(evidence: Evidence) -> str:
 )
 def test_a_page_that_goes_on_by_itself_is_named_with_the_one_to_import(pages: tuple[Request, ...], text: str) -> None:
     assert said(replace(SOUND, requests=pages)) == text
-    # If it is known when the first page was navigated to, the other one is followed, unless it failed.
+    # If the start of the first navigation is known, the load counts, unless the other page failed.
     followed = reason_against(replace(SOUND, requests=pages, followed_ms=200.0), CLAIM)
     assert (followed is not None and followed.text == text) == ("record it" in text)
 

@@ -78,7 +78,7 @@ navigator.serviceWorker.oncontrollerchange = () => fetch("/made");
 navigator.serviceWorker.register("/sw.js");
 </script>"""
 
-# Pages that go on to another one, and where that is.
+# Pages that navigate to another page, and the URL of that page.
 FOLLOWED = {
     "refresh": (Case('<meta http-equiv="refresh" content="0; url=/en/">'), NEXT),
     "script": (Case("<script>location.replace('/en/')</script>"), NEXT),
@@ -177,7 +177,7 @@ def test_a_page_that_goes_on_is_followed_and_measured_from_the_first_navigation(
     assert not reason and evidence.page_url == url
     first, *_, last = [request for request in evidence.requests if request.main_frame]
     assert first.url == SHOP and last.url == url and first.began_s and last.began_s and evidence.plt
-    # Both pages are in the time, and what is read of the page as well.
+    # The time contains both pages: the first one's, and the last one's own page load time.
     led_ms = 1000 * (last.began_s - first.began_s)
     assert evidence.followed_ms == pytest.approx(led_ms, abs=50) and evidence.followed_ms > 24
     own_ms = evidence.page["browserScripts"][0]["timings"]

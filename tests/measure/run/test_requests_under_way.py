@@ -17,7 +17,7 @@ from record.site import Exchange, Recording, Site, write_site
 from tuning import protocols
 from tuning.networks import Network
 
-# Less than the time that the script is under way, and a fifth of the longest wait for a page.
+# The quiet time is shorter than the time for which the script is under way. A page is given up after five quiet times.
 QUIET_MS = 1000
 GIVEN_UP_S = 5 * QUIET_MS / 1000
 SCRIPT_BYTES = 500_000
@@ -61,7 +61,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
         "https://a.example/kept": Response(204, "No Content", (), b""),
         "https://a.example/given-up": Response(200, "OK", (), b"x"),
         "https://a.example/last.png": Response(200, "OK", (("Content-Type", "image/png"),), b"no picture"),
-        # Without the header that would let the page read it.
+        # This response lacks the header that would let the page read it.
         "https://other.example/refused": Response(200, "OK", (), b"x"),
         "https://other.example/frame": Response(200, "OK", (("Content-Type", "text/html"),), b"<p>frame"),
     }
@@ -76,7 +76,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def site_with_sound(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A page whose sound takes longer to arrive than the page is waited for, and is not played."""
+    """A page whose sound takes longer to arrive than we wait for a page; the sound is not played."""
     with io.BytesIO() as file:
         with wave.open(file, "wb") as sound:
             sound.setparams((2, 2, 44_100, 0, "NONE", ""))

@@ -39,7 +39,7 @@ def test_content_counts_as_it_was_transferred_and_only_what_came_over_the_networ
     for at_ms in (1500, 1999, 2001):
         events += [event(at_ms, 1, "URL_REQUEST_JOB_BYTES_READ", byte_count=100)]
         events += [event(at_ms, 1, "URL_REQUEST_JOB_FILTERED_BYTES_READ", byte_count=300)]
-        # Without an encoding, and from the cache.
+        # One response without an encoding, and one from the cache.
         events += [event(at_ms, source, "URL_REQUEST_JOB_FILTERED_BYTES_READ", byte_count=7) for source in (2, 3)]
     assert transfer(tmp_path, *events) == Transfer(2 * 100 + 2 * 7, 0, 0)
 

@@ -50,7 +50,7 @@ except EyelevelError as error:
     print(error, flush=True)
 """
 QUIET_MS = 500
-# How long a visit is told nothing: longer than it waits for idle processors.
+# How long a visit gets no message: longer than it waits for idle processors.
 UNTOLD_S = 0.5
 
 

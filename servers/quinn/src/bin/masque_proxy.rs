@@ -46,11 +46,11 @@ const MAX_CONNECTIONS: usize = 100;
 const MAX_TUNNELS: u32 = 1000;
 /// The streams that HTTP/3 needs besides requests, with some to spare.
 const MAX_CONTROL_STREAMS: u32 = 16;
-/// How much a client may send on a stream, and on all streams of a connection, before the proxy has read it. As in
-/// quinn_server.
+/// How much a client may send on a stream, and on all streams of a connection, before the proxy has read it. The same
+/// as in quinn_server.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// As in quinn_server.
+/// The same as in quinn_server.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
 /// The port of `http:` URLs, for which browsers never use QUIC.
 const HTTP_PORT: u16 = 80;
@@ -86,7 +86,7 @@ struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "14600", value_parser = clap::value_parser!(u64).range(2904..=1 << 24))]
     initial_window: u64,
 
-    /// Write here, as JSON, at the end, what was done
+    /// The file for the counts of events, written as JSON at the end
     #[arg(long, value_name = "FILE")]
     account: PathBuf,
 }

@@ -35,8 +35,9 @@ const COUNTED: Duration = Duration::from_millis(10);
 
 /// Download a file again and again over one connection of QUIC version 1 and HTTP/3
 ///
-/// Prints how many bytes have come so far, in a line: 0 when the connection is there, then every 10 ms what is new. It
-/// begins on the line "on" of its standard input, stops on "off", and ends with that input.
+/// Prints the number of bytes received so far, one number per line: 0 once it is connected, then, every 10 ms, the
+/// number if it has changed. It downloads after the line "on" on its standard input, pauses after "off", and ends with
+/// that input.
 #[derive(Parser)]
 #[command(name = "quinn_client", version)]
 struct Arguments {
