@@ -13,6 +13,9 @@ CLOSE_LOADS = 3
 CLOSE_PROTOCOLS = "tcp,quic"
 CLOSE_NETWORK = "dsl"
 
+# The site with which 'eyelevel lanes' measures how many loads can share processors.
+LANES_SITE = "demo-news"
+
 # The declaration that 'eyelevel reference' measures, and the variable that names the folder of its recordings.
 DECLARATION = PROJECT / "data" / "reference.toml"
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"

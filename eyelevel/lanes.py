@@ -6,6 +6,7 @@ browser. `--lanes auto` reads it.
 """
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from base.ownership import give_to_caller
 from base.places import cache_dir
-from base.structure import from_json, to_json
+from base.structure import from_json, to_json, unstructured
 from base.words import in_bytes
 from dataset.table import CampaignDocument, read_document
 from eyelevel.defaults import AUTO
@@ -25,13 +26,16 @@ from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
 from measure.campaign.results import lanes_fault
 from measure.campaign.slot import machine_name
-from measure.host.lanes import Lanes, lanes_of
+from measure.host.lanes import MEMORY_OF_LOAD_BYTES, Lanes, lanes_of
 from measure.host.topology import whole_cores
+from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 from tuning.devices import browser_and_device
+from tuning.networks import Network
 
-# The memory of a load: Chromium's processes, with a heavy page, servers and the film.
-MEMORY_OF_LOAD_BYTES = 500_000_000
+# The key of the calibration that has, for each network, the measurement of how many loads share processors.
+SHARING = "sharing"
+NO_NETWORKS: Mapping[str, Network] = {}
 
 NUMBER = re.compile("[1-9][0-9]{0,3}")
 
@@ -62,26 +66,79 @@ def requested_lanes(wanted: str) -> Lanes:
     return Lanes(int(first), at_once={network: number for network, number in at_once.items() if number > 1})
 
 
+def measured_lanes(browser: str, announce: Callable[[str], None], *, anew: bool) -> Lanes:
+    """The lanes of this machine with `browser`, measured and kept; if they are kept already, only `anew`. Raises
+    EyelevelError."""
+    from measure.calibration.trial import calibrated_lanes
+
+    kept = kept_lanes(browser)
+    if kept and not anew:
+        return kept
+    lanes = calibrated_lanes(browser, announce)
+    # Loads that share processors were measured on the lanes of before.
+    if kept and kept.lanes == lanes.lanes and kept.calibration:
+        shared = {SHARING: kept.calibration.get(SHARING, {})}
+        lanes = replace(lanes, at_once=kept.at_once, calibration={**(lanes.calibration or {}), **shared})
+    keep_calibration(lanes, browser)
+    return lanes
+
+
+def with_sharing(
+    lanes: Lanes, network: Network, sites: Sequence[Site], browser: str, announce: Callable[[str], None]
+) -> Lanes:
+    """`lanes` with the measured number of loads on `network` that can share their processors. Raises EyelevelError."""
+    from measure.calibration.sharing import calibrated_sharing, record_of
+
+    if fault := sharing_fault(network):
+        raise EyelevelError(fault)
+    found = calibrated_sharing(network, sites, browser, lanes, announce)
+    calibration = dict(lanes.calibration or {})
+    calibration[SHARING] = {
+        **calibration.get(SHARING, {}),
+        network.name: record_of(found, network, sites, browser),
+    }
+    at_once = {name: number for name, number in lanes.at_once.items() if name != network.name}
+    return replace(
+        lanes, calibration=calibration, at_once=at_once | ({network.name: found.count} if found.count > 1 else {})
+    )
+
+
 def keep_calibration(lanes: Lanes, browser: str) -> None:
-    """Keep `lanes` as the number that this machine takes with `browser`, in place of an earlier one."""
+    """Keep `lanes` as those of this machine with `browser`, in place of earlier ones."""
     file = _file(browser)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, to_json(lanes))
     give_to_caller(file, cache_dir())
 
 
-def lanes_by_calibration(browser: str = DEFAULT_BROWSER, cores: Cores | None = None) -> Lanes:
+def kept_lanes(browser: str, cores: Cores | None = None) -> Lanes | None:
+    """The lanes of the `cores` (by default this machine's) that were measured with `browser`; None if none were.
+    Raises EyelevelError when the file is broken."""
+    cores = whole_cores() if cores is None else cores
+    if not (file := _file(browser)).exists():
+        return None
+    lanes = from_json(file.read_text(), Lanes, f"{file} is broken; measure anew with 'make lanes': ")
+    is_of_cores = lanes.calibration and lanes.calibration.get("cores") == [list(core) for core in cores]
+    return lanes if is_of_cores else None
+
+
+def lanes_by_calibration(
+    browser: str = DEFAULT_BROWSER, cores: Cores | None = None, networks: Mapping[str, Network] = NO_NETWORKS
+) -> Lanes:
     """As many lanes of the `cores` (by default this machine's) as the last calibration found for `browser` on any
-    device.
+    device, shared on those of `networks` that have not changed since.
 
     Raises EyelevelError when there was no calibration.
     """
-    cores = whole_cores() if cores is None else cores
     program, _ = browser_and_device(browser)
-    if (file := _file(program)).exists():
-        lanes = from_json(file.read_text(), Lanes, f"{file} is broken; measure anew with 'make lanes': ")
-        if lanes.calibration and lanes.calibration.get("cores") == [list(core) for core in cores]:
-            return lanes
+    if lanes := kept_lanes(program, cores):
+        measured = (lanes.calibration or {}).get(SHARING, {})
+        at_once = {
+            name: number
+            for name, number in lanes.at_once.items()
+            if name in networks and measured.get(name, {}).get("network") == unstructured(networks[name])
+        }
+        return replace(lanes, at_once=at_once)
     line = make_line("lanes", {} if program == DEFAULT_BROWSER else {"BROWSER": program})
     raise EyelevelError(
         f"how many lanes these processors take with {program} is not measured yet; measure it while nothing else runs: "
@@ -112,7 +169,7 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
     before = Lanes(document.settings.lanes, at_once=document.settings.at_once)
     # A calibration made after the campaign began may have another result.
     if wanted == AUTO and not document.lanes.get(machine_name(), {}).get("calibration"):
-        lanes = lanes_by_calibration(campaign.loading.browser, cores)
+        lanes = lanes_by_calibration(campaign.loading.browser, cores, campaign.networks)
     else:
         value = before.value() if wanted in (None, AUTO) else wanted
         lanes = requested_lanes(value) if options.dask else lanes_by_number(value, cores)
@@ -129,12 +186,10 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
 
 def require_sharing(campaign: Campaign, lanes: Lanes) -> None:
     """Raises EyelevelError unless loads of `campaign` may share processors as `lanes` has it."""
+    fault = None
     for name, number in lanes.at_once.items():
-        fault = None
         if not (network := campaign.networks.get(name)):
             fault = f"{name} is none of the campaign's networks"
-        elif network.follows_clock:
-            fault = f"{name} changes with time, from when its emulator starts"
         elif type(campaign.method) is not Method:
             fault = "only loads of pages can share processors, not those of a study"
         elif not campaign.loading.filmed:
@@ -142,5 +197,12 @@ def require_sharing(campaign: Campaign, lanes: Lanes) -> None:
         elif number * MEMORY_OF_LOAD_BYTES * lanes.count > (free := psutil.virtual_memory().available):
             needed = in_bytes(number * lanes.count * MEMORY_OF_LOAD_BYTES)
             fault = f"{number * lanes.count} loads need {needed} of memory, and {in_bytes(free)} are free"
+        else:
+            fault = sharing_fault(network)
         if fault:
             raise EyelevelError(f"LANES={lanes.value()}: {fault}")
+
+
+def sharing_fault(network: Network) -> str | None:
+    """Why no loads on `network` can share processors; or None."""
+    return f"{network.name} changes with time, from when its emulator starts" if network.follows_clock else None

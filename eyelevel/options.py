@@ -23,6 +23,7 @@ from eyelevel.defaults import (
     CLOSE_PROTOCOLS,
     CORPUS_VARIABLE,
     DECLARATION,
+    LANES_SITE,
     LICENCE,
     MOST_MB,
     RUNS,
@@ -130,6 +131,12 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--net", "Networks (a,b), or all.", ("networks",), usual="all, and the first of each grid", names=NETWORK_NAMES
     ),
+    Option(
+        "--net",
+        "Networks (a,b) on which to measure how many loads can share a lane's processors.",
+        ("lanes",),
+        names=NETWORK_NAMES,
+    ),
     Option("--net", "A network.", ("replay",), is_required=True, names=NETWORK_NAMES),
     Option("--net", "The network that sites are replayed on.", ("close",), default=CLOSE_NETWORK, names=NETWORK_NAMES),
     Option("--net", "With --live: the network that this machine is on.", ("record",), names=NETWORK_NAMES),
@@ -160,6 +167,13 @@ OPTIONS: tuple[Option, ...] = (
         "--sites",
         "Sites (a,b) whose servers are measured as --server-rtts places them; nothing else is measured.",
         ("validate",),
+        names=SITE_NAMES,
+    ),
+    Option(
+        "--sites",
+        "With --net: sites (a,b) that are loaded; best the heaviest of the campaigns to come.",
+        ("lanes",),
+        default=LANES_SITE,
         names=SITE_NAMES,
     ),
     Option("--site", "A folder in sites/.", ("replay",), is_required=True, names=SITE_NAMES, parameter="site_name"),
@@ -423,7 +437,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--lanes",
-        "Blocks measured at once, each on its own cores; auto: as many as 'eyelevel lanes' has found (docs/lanes.md).",
+        "Blocks measured at once, each on its own cores: 2; on some networks, more that share these: 2,mss:6; or auto, "
+        "as 'eyelevel lanes' has found (docs/lanes.md).",
         MEASURING,
         usual="1",
     ),

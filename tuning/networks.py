@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from base.registry import registered
 from tuning import impairments
 from tuning.devices import require_network_name
 from tuning.impairments.contract import DOWN, UP, Impairment, Settings
+from tuning.impairments.loss import Loss
 from tuning.settings import Reader, Table
 
 FILENAME = "networks.toml"
@@ -70,6 +71,12 @@ class Network(_Impaired):
     def alone(self) -> "Network":
         """This network without background flows."""
         return replace(self, cross_traffic=None, up_cross_traffic=None, cross_traffic_on_off=None)
+
+    @property
+    def lossless(self) -> "Network":
+        """This network if its links lost no packets by chance."""
+        usual: dict[str, Any] = {one.name: one.default for one in fields(Loss) if one.default is not MISSING}
+        return replace(self, **usual)
 
     @property
     def halves(self) -> "tuple[Network, ...]":

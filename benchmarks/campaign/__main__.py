@@ -54,10 +54,10 @@ class TimedSlot(Slot):
         super().__init__([time_canary(browser) for _ in range(USUAL + 1)], browser=browser)
         self.canary_s = 0.0
 
-    def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
+    def circumstances(self, block: int, warn: Callable[[str], None], *, shared: bool = False) -> Circumstances:
         """See `Slot`."""
         began_s = time.time()
-        now = super().circumstances(block, warn)
+        now = super().circumstances(block, warn, shared=shared)
         self.canary_s += time.time() - began_s
         return now
 

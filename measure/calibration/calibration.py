@@ -1,4 +1,4 @@
-"""Tries numbers of lanes, by bisection, until the largest number that disturbs no run is known."""
+"""Tries numbers of runs at once, by bisection, until the largest number that disturbs no run is known."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,18 +30,55 @@ class LoadsDoNotCount(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """The result for a number of `lanes`: the verdict, its reason, the number of rounds made, and the comparisons after
+    """The result for a number (`count`): the verdict, its reason, the number of rounds made, and the comparisons after
     the last round."""
 
-    lanes: int
+    count: int
     verdict: str
     reason: str
     rounds: int
     comparisons: tuple[Comparison, ...] = ()
 
 
-# Measures one round, given the number of lanes and the round's number. Raises LoadsDoNotCount.
+# Measures one round, given how much is measured at once and the round's number. Raises LoadsDoNotCount.
 MeasureRound = Callable[[int, int], Round]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The result of a search: the largest number (`count`) that disturbs no run, and why it is not larger; the plan
+    (`bound`, `error`, `looks`), and all `trials`."""
+
+    at: str
+    count: int
+    reason: str
+    bound: float
+    error: float
+    looks: tuple[int, ...]
+    trials: tuple[Trial, ...]
+
+
+def search(
+    largest: int, measure_round: MeasureRound, announce: Callable[[str], None], named: Callable[[int], str]
+) -> Calibration:
+    """Find the largest number, up to `largest`, that disturbs no run. `named` has a number in words, such as "3 lanes".
+
+    This is a binary search between the largest number known to be undisturbed and the smallest number known to be too
+    large. It assumes that fewer runs at once disturb each other less.
+    """
+    trials: list[Trial] = []
+    most, fault = 1, largest + 1
+    count = largest
+    while count > most:
+        trial = attempt(count, measure_round, announce, named)
+        announce(trial.reason)
+        trials.append(trial)
+        most, fault = (count, fault) if trial.verdict == EQUIVALENT else (most, count)
+        count = (most + fault) // 2
+    reason = next((trial.reason for trial in trials if trial.count == most), None) or (
+        trials[-1].reason if trials else f"nothing could be tried: {named(FEWEST)} are too many here"
+    )
+    return Calibration(now_iso(), most, reason, BOUND, ERROR, LOOKS, tuple(trials))
 
 
 def calibrate(
@@ -50,27 +87,15 @@ def calibrate(
     announce: Callable[[str], None],
     material: Mapping[str, Any],
 ) -> Lanes:
-    """The lanes that a machine with these `cores` takes; `material` describes for the record what is loaded.
+    """The lanes that a machine with these `cores` takes; `material` describes for the record what is loaded."""
+    found = search(most_lanes(len(cores)), measure_round, announce, in_lanes)
+    lanes = ONE_LANE if found.count == 1 else Lanes(found.count, lanes_of(found.count, list(cores)))
+    return replace(lanes, calibration={**asdict(found), "cores": list(cores), **material})
 
-    This is a binary search between the largest number of lanes known to be undisturbed and the smallest number known to
-    be too large. It assumes that fewer lanes disturb each other less.
-    """
-    trials: list[Trial] = []
-    most, fault = 1, most_lanes(len(cores)) + 1
-    count = fault - 1
-    while count > most:
-        trial = attempt(count, measure_round, announce)
-        announce(trial.reason)
-        trials.append(trial)
-        most, fault = (count, fault) if trial.verdict == EQUIVALENT else (most, count)
-        count = (most + fault) // 2
-    reason = next((trial.reason for trial in trials if trial.lanes == most), None) or (
-        trials[-1].reason if trials else "this machine has one core for us, which no two lanes can have"
-    )
-    lanes = ONE_LANE if most == 1 else Lanes(most, lanes_of(most, list(cores)))
-    plan = {"cores": list(cores), "bound": BOUND, "error": ERROR, "looks": list(LOOKS)}
-    record = {"at": now_iso(), "reason": reason, **plan, **material, "trials": [asdict(trial) for trial in trials]}
-    return replace(lanes, calibration=record)
+
+def in_lanes(count: int) -> str:
+    """The number of lanes, in words."""
+    return f"{count} lanes"
 
 
 def most_lanes(cores: int) -> int:
@@ -79,26 +104,32 @@ def most_lanes(cores: int) -> int:
     return min(cores, max(FEWEST, cores // CORES_FOR_PLACES))
 
 
-def attempt(count: int, measure_round: MeasureRound, announce: Callable[[str], None]) -> Trial:
-    """Whether `count` lanes disturb each other."""
+def attempt(
+    count: int,
+    measure_round: MeasureRound,
+    announce: Callable[[str], None],
+    named: Callable[[int], str] = in_lanes,
+) -> Trial:
+    """Whether `count` runs at once disturb each other."""
     rounds: list[Round] = []
     for look in LOOKS:
         while len(rounds) < look:
-            announce(f"{count} lanes: round {len(rounds) + 1} of {LOOKS[-1]} at most")
+            announce(f"{named(count)}: round {len(rounds) + 1} of {LOOKS[-1]} at most")
             try:
                 rounds.append(measure_round(count, len(rounds) + 1))
             except LoadsDoNotCount as fault:
-                return Trial(count, DISTURBED, f"{count} lanes disturb: {fault}", len(rounds))
+                return Trial(count, DISTURBED, f"{named(count)} disturb: {fault}", len(rounds))
         outcome = comparisons(rounds)
         if (result := verdict(outcome)) in (EQUIVALENT, DISTURBED):
             break
     worst = max((one for one in outcome if one.verdict(BOUND) == result), key=lambda one: one.distance)
-    return Trial(count, result, f"{_MEANING[result].format(count=count, rounds=look)}: {worst}", look, tuple(outcome))
+    reason = _MEANING[result].format(count=named(count), rounds=look)
+    return Trial(count, result, f"{reason}: {worst}", look, tuple(outcome))
 
 
 _SHARE = f"{100 * BOUND:g} %"
 _MEANING = {
-    EQUIVALENT: f"{{count}} lanes do not disturb each other by more than {_SHARE}, after {{rounds}} rounds; most in",
-    DISTURBED: f"{{count}} lanes disturb by more than {_SHARE}, after {{rounds}} rounds; most in",
-    OPEN: f"{{count}} lanes may disturb by more than {_SHARE}, even after {{rounds}} rounds; least certain",
+    EQUIVALENT: f"{{count}} do not disturb each other by more than {_SHARE}, after {{rounds}} rounds; most in",
+    DISTURBED: f"{{count}} disturb by more than {_SHARE}, after {{rounds}} rounds; most in",
+    OPEN: f"{{count}} may disturb by more than {_SHARE}, even after {{rounds}} rounds; least certain",
 }

@@ -23,8 +23,8 @@ ERROR = 0.05
 # With forty, the interval is narrow enough for BOUND if the times of runs scatter by up to 2 %.
 LOOKS = (5, 10, 20, 40)
 
-# The conditions: one run at a time on all cores; one run on a lane's cores; and one run on a lane's cores while all
-# other lanes measure, too.
+# The conditions: one run at a time on all cores; one run on a lane's cores; and one run while all other lanes measure,
+# too. Where lanes share their cores, the first two are the same, and the second is left out.
 WHOLE, ALONE, BESIDE = CONDITIONS = ("whole", "alone", "beside")
 
 EQUIVALENT, DISTURBED, OPEN = "equivalent", "disturbed", "not decided"
@@ -36,15 +36,15 @@ Round = Mapping[str, Mapping[str, float]]
 @dataclass(frozen=True)
 class Comparison:
     """A `quantity` in a lane with neighbours, compared with the whole machine: their `ratio` with its interval (`low`,
-    `high`). The ratio has two factors: `of_cores`, since a lane has fewer cores, and `of_neighbours`, since other lanes
-    are busy."""
+    `high`). If a lane has fewer cores, the ratio has two factors: `of_cores`, for that reason, and `of_neighbours`,
+    since other lanes are busy."""
 
     quantity: str
     ratio: float
     low: float
     high: float
-    of_cores: float
-    of_neighbours: float
+    of_cores: float | None = None
+    of_neighbours: float | None = None
 
     def verdict(self, bound: float) -> str:
         """Whether the ratio is 1 to within `bound`: EQUIVALENT, DISTURBED or OPEN."""
@@ -58,10 +58,15 @@ class Comparison:
         return max(abs(float(np.log(self.low))), abs(float(np.log(self.high))))
 
     def __str__(self) -> str:
+        factors = ""
+        if self.of_cores is not None:
+            factors = (
+                f": {self.of_cores:.3f} times since a lane has fewer cores, {self.of_neighbours:.3f} times since it "
+                "has neighbours"
+            )
         return (
             f"{self.quantity} took {self.ratio:.3f} times as long as with the machine to itself ({self.low:.3f} to "
-            f"{self.high:.3f}): {self.of_cores:.3f} times since a lane has fewer cores, {self.of_neighbours:.3f} times "
-            "since it has neighbours"
+            f"{self.high:.3f}){factors}"
         )
 
 
@@ -73,13 +78,15 @@ def comparisons(rounds: Sequence[Round]) -> list[Comparison]:
 def _comparison(quantity: str, rounds: Sequence[Round]) -> Comparison:
     from scipy import stats  # takes a second to load, so not at the top of the module
 
-    whole, alone, beside = (np.log([one[condition][quantity] for one in rounds]) for condition in CONDITIONS)
-    differences = beside - whole
+    logs = {condition: np.log([one[condition][quantity] for one in rounds]) for condition in rounds[0]}
+    differences = logs[BESIDE] - logs[WHOLE]
     mean, error = differences.mean(), stats.sem(differences)
     half = stats.t.ppf(1 - ERROR / len(LOOKS), len(rounds) - 1) * error
-    low, high = np.exp([mean - half, mean + half])
-    of_cores, of_neighbours = np.exp([(alone - whole).mean(), (beside - alone).mean()])
-    return Comparison(quantity, float(np.exp(mean)), float(low), float(high), float(of_cores), float(of_neighbours))
+    ratio, low, high = (float(np.exp(end)) for end in (mean, mean - half, mean + half))
+    if ALONE not in logs:
+        return Comparison(quantity, ratio, low, high)
+    of_cores, of_neighbours = np.exp([(logs[ALONE] - logs[WHOLE]).mean(), (logs[BESIDE] - logs[ALONE]).mean()])
+    return Comparison(quantity, ratio, low, high, float(of_cores), float(of_neighbours))
 
 
 def verdict(of: Sequence[Comparison], bound: float = BOUND) -> str:

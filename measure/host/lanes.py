@@ -16,6 +16,9 @@ from base.errors import EyelevelError
 from measure.host.affinity import described, layout
 from measure.host.topology import whole_cores
 
+# The memory of a load: Chromium's processes with a heavy page, servers and the film.
+MEMORY_OF_LOAD_BYTES = 500_000_000
+
 
 @dataclass(frozen=True)
 class Lane:

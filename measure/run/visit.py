@@ -46,8 +46,8 @@ from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import device_of
 from tuning.protocols import Protocol
 
-# Where Browsertime's results have the film.
-RECORDED = "video/1.mp4"
+# Where Browsertime's results have the film, and where they have it while it is being made.
+RECORDED, UNDER_WAY = "video/1.mp4", "x11-tmp.mp4"
 
 # A film has its first paint when it has so many changes: the orange, the blank page that follows, and the paint.
 CHANGES_UNTIL_PAINTED = 3
@@ -166,7 +166,7 @@ def visit(spec: VisitSpec) -> int:
 
 def has_painted(results: Path) -> bool:
     """Whether the film that is being made in `results` shows the page's first paint."""
-    if not (file := opened_in(results, RECORDED)):
+    if not (file := opened_in(results, UNDER_WAY)):
         return False
     with file:
         return has_changes(file, CHANGES_UNTIL_PAINTED)

@@ -170,7 +170,9 @@ def test_a_table_that_cannot_be_read_is_left_aside_in_one_line(tmp_path: Path, d
 
 def test_in_lanes_hours_are_fewer_and_runs_are_not(declared: Hypotheses) -> None:
     expected = {"dsl": DECIDED_AT_ONCE, "lte": NEVER_DECIDED}
-    one, four = (expectation(replace(plan_of(), lanes=count), declared, expected) for count in (1, 4))
+    run_s = plan_of().run_s
+    plans = (replace(plan_of(), run_s={cell: run_s[cell] / count for cell in run_s}) for count in (1, 4))
+    one, four = (expectation(plan, declared, expected) for plan in plans)
     assert (four.runs, four.total_runs) == (one.runs, one.total_runs)
     assert (four.seconds.mean, four.total_s) == (one.seconds.mean / 4, one.total_s / 4)
 

@@ -1,24 +1,29 @@
 """The meaning of --lanes for a new campaign and for a resumed one, here and on a cluster."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from factories import campaign_document
+from support.lanes import NotedMethod
 
 from base.errors import EyelevelError
+from base.structure import unstructured
 from dataset.table import write_document
 from eyelevel.commands.lanes import main
-from eyelevel.lanes import keep_calibration, lanes_of_campaign, number_of_lanes
+from eyelevel.lanes import keep_calibration, lanes_of_campaign, requested_lanes
 from eyelevel.measuring_options import MeasuringOptions
 from measure.calibration.calibration import calibrate
 from measure.calibration.equivalence import CONDITIONS
 from measure.campaign.campaign import Campaign
+from measure.campaign.method import PAGES, Method
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
 from measure.run.setting import Loading
+from tuning import networks
 from tuning.defaults import DEFAULT_BROWSER
 
 TWO = lanes_of(2, [(0,), (1,)])
@@ -33,9 +38,17 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def chosen(folder: Path, wanted: str | None = None, dask: str | None = None, cores: int = 2, **loading: Any) -> Lanes:
+def chosen(
+    folder: Path,
+    wanted: str | None = None,
+    dask: str | None = None,
+    cores: int = 2,
+    method: Method = PAGES,
+    **loading: Any,
+) -> Lanes:
     """The lanes chosen on a machine with this many `cores`."""
-    campaign = Campaign(folder, {}, {}, {}, runs=1, seed=1, loading=Loading(**loading))
+    known = networks.load()
+    campaign = Campaign(folder, {}, known, {}, runs=1, seed=1, loading=Loading(**loading), method=method)
     options = MeasuringOptions("again", lanes=wanted, dask=dask)
     return lanes_of_campaign(campaign, options, [(core,) for core in range(cores)])
 
@@ -114,7 +127,59 @@ def test_a_number_of_lanes_that_is_measured_is_printed_and_kept(
 @pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5", "\u0664\u06f2x"])
 def test_what_is_no_number_is_refused(wanted: str) -> None:
     with pytest.raises(EyelevelError, match="the number of lanes must be 1 or more, or auto, not"):
-        number_of_lanes(wanted)
+        requested_lanes(wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "lanes", "value"),
+    [
+        ("mss:6", Lanes(at_once={"mss": 6}), "1,mss:6"),
+        ("1,mss:6,da2gc:4", Lanes(at_once={"mss": 6, "da2gc": 4}), "1,da2gc:4,mss:6"),
+        ("2,mss:3", Lanes(2, TWO, at_once={"mss": 3}), "2,mss:3"),
+        ("mss:1", ONE_LANE, "1"),
+    ],
+)
+def test_loads_on_networks_share_a_lane(tmp_path: Path, wanted: str, lanes: Lanes, value: str) -> None:
+    one = chosen(tmp_path / "new", wanted)
+    assert one == lanes
+    assert one.value() == value
+    assert chosen(begun(tmp_path / "c", one.record(), lanes=one.count, at_once=dict(one.at_once))) == lanes
+
+
+def test_lanes_that_share_cores_follow_each_other() -> None:
+    places = Lanes(2, TWO, at_once={"mss": 3, "da2gc": 2}).places()
+    assert [lane.number for lane in places] == [1, 2, 3, 4, 5, 6]
+    assert [lane.cores for lane in places] == [(0,)] * 3 + [(1,)] * 3
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fault"),
+    [
+        ("mss:0", "'mss:0' in LANES is no network with a number of loads at once, such as mss:6"),
+        ("2,mss", "'mss' in LANES is no network"),
+        ("moon:2", "LANES=1,moon:2: moon is none of the campaign's networks"),
+        ("starlink:2", "LANES=1,starlink:2: starlink changes with time, from when its emulator starts"),
+        ("mss:9999", r"LANES=1,mss:9999: 9999 loads need 5\.0 TB of memory, and .* are free"),
+    ],
+)
+def test_loads_that_cannot_share_a_lane_are_refused(tmp_path: Path, wanted: str, fault: str) -> None:
+    with pytest.raises(EyelevelError, match=f"^{fault}"):
+        chosen(tmp_path / "new", wanted)
+
+
+def test_loads_of_a_study_and_unfilmed_ones_do_not_share(tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match="without a film nobody sees when a load's busy beginning is over"):
+        chosen(tmp_path / "new", "mss:2", filmed=False)
+    with pytest.raises(EyelevelError, match="only loads of pages can share processors"):
+        chosen(tmp_path / "new", "mss:2", method=NotedMethod())
+
+
+def test_on_a_network_that_has_changed_since_nothing_is_shared(tmp_path: Path) -> None:
+    mss = networks.load()["mss"]
+    for network, number in ((mss, 6), (replace(mss, min_rtt_ms=1.0), 1)):
+        record = {"cores": CORES, "sharing": {"mss": {"network": unstructured(network)}}}
+        keep_calibration(Lanes(calibration=record, at_once={"mss": 6}), DEFAULT_BROWSER)
+        assert chosen(tmp_path / "new", "auto").runs_at_once("mss") == number
 
 
 def test_more_lanes_than_cores_are_refused(tmp_path: Path) -> None:
@@ -139,7 +204,7 @@ def test_a_campaign_does_not_go_on_in_another_number_of_lanes(tmp_path: Path) ->
     keep_calibration(MEASURED, DEFAULT_BROWSER)
     folder = begun(tmp_path / "c")
     for wanted in ("2", "auto"):
-        with pytest.raises(EyelevelError, match="c was begun with 1 at once, not 2; resume it without LANES"):
+        with pytest.raises(EyelevelError, match="c was begun with LANES=1, not 2; resume it without LANES"):
             chosen(folder, wanted)
 
 

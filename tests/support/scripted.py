@@ -95,7 +95,7 @@ class ScriptedSlot(Slot):
         super().__init__(lane=lane)
         self._layout, self._real_time, self._look = layout, real_time, look
 
-    def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
+    def circumstances(self, block: int, warn: Callable[[str], None], *, shared: bool = False) -> Circumstances:
         """See `Slot`."""
         self._look()
         return Circumstances(block, self.machine, layout=self._layout, lane=self.lane)

@@ -32,7 +32,7 @@ from measure.campaign import slot
 from measure.campaign.block import Beginning, Judgement
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
-from measure.campaign.forecast import Forecast
+from measure.campaign.forecast import forecast
 from measure.campaign.lane import Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.lane_process import serve
 from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes
@@ -126,7 +126,7 @@ class Full(CoresMethod):
 
 
 def display(lanes: int = 2, file: io.StringIO | None = None) -> ProgressDisplay:
-    return ProgressDisplay(Console(file=file or io.StringIO(), width=200), [], 0, lanes=lanes)
+    return ProgressDisplay(Console(file=file or io.StringIO(), width=200), [], 0, lanes=Lanes(lanes))
 
 
 def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
@@ -259,7 +259,7 @@ def test_what_a_lane_starts_stays_on_its_cores_and_this_process_comes_back(campa
     before = os.sched_getaffinity(0)
     campaign = replace(campaign, runs=2, lanes=Lanes(2, lanes_of(2)))
     printed = io.StringIO()
-    watch = partial(ProgressDisplay, Console(file=printed, width=200), lanes=2)
+    watch = partial(ProgressDisplay, Console(file=printed, width=200), lanes=campaign.lanes)
     measure(campaign, watch, measure_in_lanes)
     rows = read_rows(campaign.folder)
     assert len(rows) == 8 and {row.lane for row in rows} == {1, 2}
@@ -269,7 +269,7 @@ def test_what_a_lane_starts_stays_on_its_cores_and_this_process_comes_back(campa
         assert row.lane and document["affinity"] == list(campaign.lanes.lanes[row.lane - 1].cores)
     assert os.sched_getaffinity(0) == before
     kept = require_document(campaign.folder)
-    assert kept.settings.lanes == status(campaign.folder).lanes == 2
+    assert kept.settings.lanes == status(campaign.folder).lanes.count == 2
     assert kept.lanes[machine_name()]["cores"] == [list(lane.cores) for lane in campaign.lanes.lanes]
     assert kept.cores_of_a_run == len(campaign.lanes.lanes[0].cores)
 
@@ -300,7 +300,7 @@ def test_a_lane_ends_with_who_started_it(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from measure.campaign.forecast import Forecast
+from measure.campaign.forecast import forecast
 from measure.campaign.block import Beginning
 from measure.campaign.lane import Ending, LaneSetting, running_lane
 from measure.host.lanes import lanes_of
@@ -358,14 +358,22 @@ def test_the_lanes_of_a_machine_keep_their_cores_and_their_calibration(campaign:
     assert "the lanes of worker had the processors" in (lanes_fault(document, "worker", other) or "")
 
 
-def test_two_lanes_take_half_the_time(campaign: Campaign) -> None:
+def test_runs_at_once_take_less_time(campaign: Campaign) -> None:
     row = replace(ROW, site="site", network="dsl", seconds=10.0)
-    watch = ProgressDisplay(
-        Console(file=io.StringIO()), [row.of, *(replace(row.of, number=n) for n in (2, 3))], 0, lanes=2
-    )
-    watch.notify(Judgement(row, given_up=False))
-    assert watch.time_left() == "10 s left"
-    assert Forecast(100.0, 5.0).in_lanes(4) == Forecast(25.0, 5.0)
+    runs = [replace(row.of, number=number) for number in (1, 2, 3)]
+    for lanes, left in (
+        (Lanes(2), "10 s left"),
+        (Lanes(at_once={"dsl": 4}), "5 s left"),
+        (Lanes(2, at_once={"dsl": 2}), "5 s left"),
+    ):
+        watch = ProgressDisplay(Console(file=io.StringIO()), runs, 0, lanes=lanes)
+        watch.notify(Judgement(row, given_up=False))
+        assert watch.time_left() == left
+    model = campaign.run_model()
+    whole = forecast(runs, [row], campaign.folder, model)
+    shared = forecast(runs, [row], campaign.folder, model, Lanes(2, at_once={"dsl": 4}).runs_at_once)
+    assert (whole.seconds, shared.seconds) == (30.0, 3.75)
+    assert shared.bytes == whole.bytes
 
 
 def test_a_machine_s_name_has_no_part_of_its_confidential_number(

@@ -16,6 +16,7 @@ from dataset.table import GivenUp, Run
 from measure.campaign.block import Beginning, Judgement, Notice
 from measure.campaign.forecast import Forecast
 from measure.campaign.progress import ProgressDisplay
+from measure.host.lanes import Lanes
 
 LTE = [Run("s", "lte", "tcp", number) for number in (1, 2, 3)]
 DSL = [Run("s", "dsl", "tcp", number) for number in (1, 2, 3)]
@@ -75,7 +76,7 @@ def test_a_terminal_of_80_columns_shows_when_it_will_be_done_and_what_is_wrong()
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, highlight=False)
     network = "longlook-5mbps-62ms-0.01loss"
     runs = [Run("a-long-name.example@without-its-fonts", network, "tcp+bbr", number) for number in range(400)]
-    display = ProgressDisplay(console, runs, 360, lanes=2)
+    display = ProgressDisplay(console, runs, 360, lanes=Lanes(2))
 
     def screen() -> list[str]:
         lines = console.render_lines(display.screen(), pad=False)

@@ -1,4 +1,5 @@
-"""Loads that share processors: no browser starts while another load waits for its first paint, and loads are counted."""
+"""Loads that share processors: no browser starts while another load waits for its first paint, and loads are
+counted."""
 
 import subprocess
 import sys
@@ -98,6 +99,6 @@ def test_a_process_that_ends_holds_up_nobody(tmp_path: Path) -> None:
 
 
 def test_without_its_folder_nothing_is_shared(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match="loads cannot share processors: .*gone/start: No such file"):
-        with SharedProcessors(tmp_path / "gone").starting():
-            pass
+    sharing = SharedProcessors(tmp_path / "gone")
+    with pytest.raises(EyelevelError, match=r"loads cannot share processors: .*gone/start: No such file"):
+        sharing.starting().__enter__()
