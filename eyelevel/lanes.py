@@ -196,7 +196,9 @@ def require_sharing(campaign: Campaign, lanes: Lanes) -> None:
             fault = "without a film nobody sees when a load's busy beginning is over"
         elif number * MEMORY_OF_LOAD_BYTES * lanes.count > (free := psutil.virtual_memory().available):
             needed = in_bytes(number * lanes.count * MEMORY_OF_LOAD_BYTES)
-            fault = f"{number * lanes.count} loads need {needed} of memory, and {in_bytes(free)} are free"
+            fault = (
+                f"{number * lanes.count} loads need {needed} of memory, and {in_bytes(free)} are free; let fewer share"
+            )
         else:
             fault = sharing_fault(network)
         if fault:

@@ -81,12 +81,14 @@ def read_log(path: Path) -> FilmLog:
 
 def has_changes(file: IO[bytes], count: int) -> bool:
     """Whether the log in `file`, which may still be being written, has `count` changes."""
+    end = file.seek(0, os.SEEK_END)
     file.seek(HEAD.size)
     for _ in range(count):
-        header = file.read(RECORD.size)
-        if len(header) < RECORD.size or RECORD.unpack(header)[3:7] == NO_BOX:
+        if len(header := file.read(RECORD.size)) < RECORD.size:
             return False
-        file.seek(RECORD.unpack(header)[7], os.SEEK_CUR)
+        _, _, _, *box, size = RECORD.unpack(header)
+        if tuple(box) == NO_BOX or file.seek(size, os.SEEK_CUR) > end:
+            return False
     return True
 
 

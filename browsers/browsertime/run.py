@@ -42,13 +42,14 @@ SIGN_BYTES = 64
 class Turn:
     """The callbacks of a load.
 
-    `await_begin` is called when the browser shows an empty page. It returns when the load must begin. It also returns
-    when its argument, a descriptor, becomes readable: then Browsertime has ended. It raises EyelevelError when the load
-    is not wanted any more. `look` is called every LOOK_S or more often while the load is made, `say_quiet` when the
-    page has been quiet for a while (`QUIET_SIGN_MS`), and `say_over` when the film has ended; nothing is measured after
-    that.
+    `await_start` returns when the browser may start. `await_begin` is called when the browser shows an empty page. It
+    returns when the load must begin. It also returns when its argument, a descriptor, becomes readable: then
+    Browsertime has ended. It raises EyelevelError when the load is not wanted any more. `look` is called every LOOK_S
+    or more often while the load is made, `say_quiet` when the page has been quiet for a while (`QUIET_SIGN_MS`), and
+    `say_over` when the film has ended; nothing is measured after that.
     """
 
+    await_start: Callable[[], None] = lambda: None
     await_begin: Callable[[int], None] = lambda _ended: None
     look: Callable[[], None] = lambda: None
     say_quiet: Callable[[], None] = lambda: None
@@ -114,6 +115,7 @@ def run_browsertime(
     try:
         with signs, pidfd(process) as ended:
             await_screen()
+            turn.await_start()
             _say(signs, SCREEN)
             _attend(ended, signs, turn, results, limit_s)
         return process.wait()

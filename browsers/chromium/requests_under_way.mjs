@@ -13,6 +13,9 @@ const NOT_AWAITED = new Set(["Ping", "CSPViolationReport", "Media", "EventSource
 
 let early = [];
 const underWay = new Set();
+// The requests for the scripts with which workers begin. They belong to no loader, and their end is in another log, that
+// of the worker. So they are under way until their response begins.
+const ofWorkers = new Set();
 
 SeleniumRunner.prototype.requestsUnderWay = async function () {
   const entries = await getLogs.call(this, LOG);
@@ -32,11 +35,17 @@ replace(
       const all = [...early, ...entries];
       early = [];
       underWay.clear();
+      ofWorkers.clear();
       return all;
     },
 );
 
 function follow({ method, params }) {
-  if (method === "Network.requestWillBeSent" && !NOT_AWAITED.has(params.type)) underWay.add(params.requestId);
+  if (method === "Network.requestWillBeSent" && !NOT_AWAITED.has(params.type)) {
+    // Those with other schemes, such as blob, need no network.
+    if (params.loaderId || /^https?:/.test(params.request.url)) underWay.add(params.requestId);
+    if (!params.loaderId) ofWorkers.add(params.requestId);
+  }
+  if (method === "Network.responseReceivedExtraInfo" && ofWorkers.has(params.requestId)) underWay.delete(params.requestId);
   if (method === "Network.loadingFinished" || method === "Network.loadingFailed") underWay.delete(params.requestId);
 }

@@ -28,7 +28,7 @@ from measure.calibration.equivalence import BESIDE, WHOLE, Round
 from measure.campaign.block import Beginning, Block
 from measure.campaign.lane import Ending, LaneSetting, RunningLane, running_lane, stop_all
 from measure.campaign.lanes import sharing_folders
-from measure.campaign.method import PAGES
+from measure.campaign.method import PAGES, Method
 from measure.campaign.store import FolderStore
 from measure.host.lanes import MEMORY_OF_LOAD_BYTES, Lane, Lanes
 from measure.run.setting import Loading, Setting
@@ -72,17 +72,23 @@ Pages = Mapping[str, Mapping[str, Setting]]
 
 
 def one_round(
-    places: Sequence[Lane], at_once: int, pages: Pages, number: int, begin: Begin = running_lane
+    places: Sequence[Lane],
+    at_once: int,
+    pages: Pages,
+    number: int,
+    method: Method = PAGES,
+    begin: Begin = running_lane,
 ) -> dict[str, dict[str, float]]:
     """Load `pages` (site → protocol → setting) one at a time, and in all `places` at once, of which `at_once` have the
-    same cores. The round's `number` decides what comes first. Raises LoadsDoNotCount, EyelevelError."""
+    same cores. The round's `number` decides what comes first. `begin` starts a lane; all measure by `method`. Raises
+    LoadsDoNotCount, EyelevelError."""
     conditions = {WHOLE: (places[:1], 1), BESIDE: (places, at_once)}
     order = list(conditions) if number % 2 else list(conditions)[::-1]
-    times = {condition: times_of(session(*conditions[condition], pages, begin)) for condition in order}
+    times = {condition: times_of(session(*conditions[condition], pages, method, begin)) for condition in order}
     return {condition: times[condition] for condition in conditions}
 
 
-def session(places: Sequence[Lane], at_once: int, pages: Pages, begin: Begin) -> list[Row]:
+def session(places: Sequence[Lane], at_once: int, pages: Pages, method: Method, begin: Begin) -> list[Row]:
     """Load each of `pages` in each of the `places`, while all others load pages, too. Returns the rows. Raises
     LoadsDoNotCount, EyelevelError."""
     with tempfile.TemporaryDirectory(prefix="calibration-") as temporary, ExitStack() as stack:
@@ -92,11 +98,11 @@ def session(places: Sequence[Lane], at_once: int, pages: Pages, begin: Begin) ->
             store = FolderStore(Path(tempfile.mkdtemp(dir=temporary)))
             browser = next(one for of_site in pages.values() for one in of_site.values()).loading.browser
             setting = LaneSetting(lane, store.folder, browser=browser, sharing=folder_of[lane])
-            loaders.append(Loader(stack.enter_context(begin(setting)), store, at_once, pages))
+            loaders.append(Loader(stack.enter_context(begin(setting)), store, at_once, pages, method))
         stack.callback(stop_all, [loader.lane for loader in loaders])
         by_connection: dict[object, Loader] = {loader.lane.connection: loader for loader in loaders}
         for loader in loaders:
-            loader.begin_next(counts=False)
+            loader.begin_next(counts=len(places) == 1)
         while not all(loader.is_done for loader in loaders):
             for connection in wait([loader.lane.connection for loader in loaders]):
                 loader = by_connection[connection]
@@ -114,14 +120,15 @@ class Loader:
     """A lane that loads one page after another over all protocols. A page counts once, and only if all other lanes
     loaded pages from its beginning on."""
 
-    def __init__(self, lane: RunningLane, store: FolderStore, at_once: int, pages: Pages) -> None:
+    def __init__(self, lane: RunningLane, store: FolderStore, at_once: int, pages: Pages, method: Method) -> None:
         self.lane = lane
         self.has_begun = False
-        self._store, self._at_once, self._pages = store, at_once, pages
+        self._store, self._at_once, self._pages, self._method = store, at_once, pages, method
         # Lanes begin with different pages.
         names = list(pages)
         self._sites = names[lane.lane.number % len(names) :] + names[: lane.lane.number % len(names)]
         self._number = 0
+        self._counts = False
         self._counting: list[int] = []
 
     @property
@@ -141,7 +148,7 @@ class Loader:
         self._counts = counts and not self.is_done
         site = self._sites[len(self._counting) % len(self._sites)]
         runs = {Run(site, "-", name, self._number): setting for name, setting in self._pages[site].items()}
-        block = Block(self._number, runs, PAGES, REPEATS, FilmPolicy("none"), at_once=self._at_once)
+        block = Block(self._number, runs, self._method, REPEATS, FilmPolicy("none"), at_once=self._at_once)
         self.lane.begin(block, self._store)
 
     def hear(self) -> bool:

@@ -2,10 +2,13 @@
 how many others were under way.
 
 On a slow network, a load uses a fifth of a core: it mostly waits for packets. So several loads can be made at once on
-the same processors, if their busy beginnings do not meet. The loads of a lane agree by two files in a folder, and the
+the same processors, if their busy beginnings do not meet. The loads of a lane agree by three files in a folder. The
 kernel's locks on them (flock(2)) end with the process that holds them:
 
     start   locked by one while its browser starts (exclusive), and by all that wait for their first paint (shared)
+    wanted  locked by all whose browsers start, or wait to start (shared); and by a load for the moment in which it gets
+            its lock on `start` before it begins (exclusive). So browsers that wait come before loads that begin:
+            otherwise one load or another would wait for its first paint most of the time, and no browser could start
     loads   a line for each load that begins or ends, with the time
 """
 
@@ -13,26 +16,26 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from base.errors import EyelevelError
 
-START, LOADS = "start", "loads"
+START, WANTED, LOADS = "start", "wanted", "loads"
 BEGINS, ENDS = "+1", "-1"
 
 
 class Sharing:
     """A load's view of the loads that share its processors. This class is for a load that has them to itself."""
 
+    is_shared = False
     # The mean number of loads that were under way during the last load, itself included.
     concurrent_loads = 1.0
 
     @contextmanager
-    def starting(self) -> Iterator[bool]:
-        """A context in which a browser starts: its value is whether the context must last until the browser is
-        ready."""
-        yield False
+    def starting(self) -> Iterator[None]:
+        """A context in which a browser starts."""
+        yield
 
     @contextmanager
     def painting(self) -> Iterator[None]:
@@ -49,19 +52,23 @@ ALONE = Sharing()
 class SharedProcessors(Sharing):
     """The loads that agree by the files in `folder`."""
 
+    is_shared = True
+
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._start, self._loads = folder / START, folder / LOADS
+        self._start, self._wanted, self._loads = folder / START, folder / WANTED, folder / LOADS
         self._clock = clock
         self._began_s: float | None = None
 
     @contextmanager
-    def starting(self) -> Iterator[bool]:
-        with _locked(self._start, fcntl.LOCK_EX):
-            yield True
+    def starting(self) -> Iterator[None]:
+        with _locked(self._wanted, fcntl.LOCK_SH), _locked(self._start, fcntl.LOCK_EX):
+            yield
 
     @contextmanager
     def painting(self) -> Iterator[None]:
-        with _locked(self._start, fcntl.LOCK_SH):
+        with ExitStack() as until_painted:
+            with _locked(self._wanted, fcntl.LOCK_EX):
+                until_painted.enter_context(_locked(self._start, fcntl.LOCK_SH))
             self._began_s = self._note(BEGINS)
             yield
 

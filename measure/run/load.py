@@ -24,7 +24,7 @@ from measure.instruments.contract import ObservedLoad, instruments
 from measure.run.browser import load_limit_s
 from measure.run.evidence import last_line
 from measure.run.setting import Setting
-from measure.run.turn import OVER, PAINTED, QUIET, READY, Prompter
+from measure.run.turn import OVER, PAINTED, QUIET, READY, UP, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
 from replay.hops.registry import proxy_of
@@ -76,11 +76,13 @@ class Load:
         layout: Layout | None = None,
         observers: Observers = Observers(),
         idle: IdlePriority | None = None,
+        shared: bool = False,
         begin: Callable[..., Replay] = Replay,
     ) -> None:
         """Begin to prepare the load. This does not wait for anything; an error makes the load fail later.
 
-        The load has `idle` priority, if given, until `lift` is called or it begins. `begin` starts its replay.
+        The load has `idle` priority, if given, until `lift` is called or it begins. If it is `shared`, its browser does
+        not start before `make`. `begin` starts its replay.
         """
         self.folder = folder
         self._since_s = time.monotonic()
@@ -101,6 +103,8 @@ class Load:
             except EyelevelError as error:
                 self._fault = str(error)
             self._prompter.standard_input.close()
+            if not shared:
+                self._prompter.say_start()
             self._ends = ends.pop_all()
 
     def __enter__(self) -> "Load":
@@ -137,6 +141,8 @@ class Load:
         if not self._replay:
             return self._fault
         try:
+            if moments.sharing.is_shared:
+                self._start(self._replay, moments.sharing)
             self._become_ordinary(self._replay)
             outcome = self._made(self._replay, moments)
         except EyelevelError as error:
@@ -153,6 +159,13 @@ class Load:
         with suppress(EyelevelError):
             self.lift()  # otherwise its end would take long on a busy machine
         self._ends.close()
+
+    def _start(self, replay: Replay, sharing: Sharing) -> None:
+        """Let the browser start when it may, and wait until it has."""
+        self._prompter.await_sign(replay.ended, UP)
+        with sharing.starting():
+            self._prompter.say_start()
+            self.await_ready()
 
     def _become_ordinary(self, replay: Replay) -> None:
         """Make sure that the load is measured like one that was not prepared at idle priority. Raises EyelevelError."""
@@ -243,12 +256,6 @@ def load(
 
     `preparation` is this load if its preparation has begun.
     """
-    with ExitStack() as stack:
-        if preparation:
-            one = stack.enter_context(preparation)
-        else:
-            with moments.sharing.starting() as shares:
-                one = stack.enter_context(Load(setting, folder, layout=layout, observers=observers))
-                if shares:
-                    one.await_ready()
+    shared = moments.sharing.is_shared
+    with preparation or Load(setting, folder, layout=layout, observers=observers, shared=shared) as one:
         return one.make(moments)

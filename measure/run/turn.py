@@ -2,6 +2,8 @@
 start.
 
     visit                                               other end
+    "up"      the replay and the display are there  →
+                                                  ←     "start"   it may start its browser
     "ready"   the browser shows an empty page     →
                                                   ←     "begin"   it is the load's turn
               (once its processors are idle, it loads the page)
@@ -27,6 +29,7 @@ from browsers.browsertime.run import Turn
 from measure.host.idleness import Idleness
 from replay.cross_traffic import begin_cross_traffic
 
+UP, START = b"up\n", b"start\n"
 READY, BEGIN, PAINTED, QUIET, OVER = b"ready\n", b"begin\n", b"painted\n", b"quiet\n", b"over\n"
 SIGN_BYTES = 64
 STANDARD_INPUT = 0
@@ -61,6 +64,12 @@ def turn_of_visit(
     """
     prompter = _take_standard_input() if is_prompted else None
 
+    def await_start() -> None:
+        say(UP)
+        # BEGIN may have come, too.
+        if prompter and not _received(prompter, len(START)):
+            raise EyelevelError("the load was given up before its browser started")
+
     def await_begin(ended: int) -> None:
         stamps["ready"] = time.time()
         say(READY)
@@ -89,7 +98,7 @@ def turn_of_visit(
             with suppress(OSError):  # the other end is closed
                 prompter.sendall(sign)
 
-    return Turn(await_begin, look, say_quiet, partial(say, OVER))
+    return Turn(await_start, await_begin, look, say_quiet, partial(say, OVER))
 
 
 def _take_standard_input() -> socket.socket:
@@ -108,10 +117,13 @@ class Prompter:
         self._socket, self.standard_input = socket.socketpair()
         self._signs = b""
 
+    def say_start(self) -> None:
+        """Let the browser start when the replay is there."""
+        self._say(START)
+
     def say_begin(self) -> None:
         """Let the load begin when it is ready."""
-        with suppress(OSError):  # the load has ended; its outcome says why
-            self._socket.sendall(BEGIN)
+        self._say(BEGIN)
 
     def await_sign(self, ended: int, *signs: bytes) -> bytes | None:
         """Wait until the visit has sent one of `signs`, has ended, or the descriptor `ended` is readable. Returns the
@@ -122,15 +134,19 @@ class Prompter:
             self._signs += more
         return next((sign for sign in signs if sign in self._signs), None)
 
+    def _say(self, sign: bytes) -> None:
+        with suppress(OSError):  # the load has ended; its outcome says why
+            self._socket.sendall(sign)
+
     def close(self) -> None:
         """Close both ends; a load that has not begun then ends."""
         self._socket.close()
         self.standard_input.close()
 
 
-def _received(end: socket.socket) -> bytes:
-    """The bytes that the other end sent; empty if it was closed, even if it had unread bytes."""
+def _received(end: socket.socket, most: int = SIGN_BYTES) -> bytes:
+    """The bytes that the other end sent, at `most` so many; empty if it was closed, even if it had unread bytes."""
     try:
-        return end.recv(SIGN_BYTES)
+        return end.recv(most)
     except ConnectionResetError:
         return b""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from base.errors import EyelevelError
 from dataset.run_files import FILM_LOG, VISUAL
 from films.decoding import last_picture
 from films.frames import is_blank, is_orange, unlike
-from films.log import HEAD, MOST_CHANGES, RECORD, read_log
+from films.log import HEAD, MOST_CHANGES, RECORD, has_changes, read_log
 from films.visual_metrics import visually_complete
 from measure.run.evidence import analyse_film
 
@@ -47,6 +48,18 @@ def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:
     assert (metrics["fvc"], metrics["lvc"], metrics["vc85"]) == (301, 603, 603)
     # 301 ms of nothing and 302 ms of half the page.
     assert metrics["si"] == pytest.approx(301 + 302 / 2, abs=10)
+
+
+def test_a_film_that_is_being_made_has_the_changes_that_are_whole(tmp_path: Path) -> None:
+    path = write_log(
+        tmp_path / "log", [frame(ORANGE), frame(WHITE), page(1.0)], [BEGAN_US + 1000 * n for n in range(3)]
+    )
+    content = path.read_bytes()
+    ends = [end for end in range(len(content) + 1) if has_changes(BytesIO(content[:end]), 3)]
+    # From the third change's last byte on.
+    assert ends == list(range(ends[0], len(content) + 1))
+    assert len(content) - ends[0] == RECORD.size + len(b'{"missed_pixels": 0, "thinned_out": 0, "drawn_over": 0}')
+    assert not has_changes(BytesIO(content), 4)
 
 
 @pytest.mark.parametrize("late_ms", [-17, 2, 40])

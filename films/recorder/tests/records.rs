@@ -57,6 +57,21 @@ fn every_drawing_that_stands_has_its_picture_at_its_time() {
 }
 
 #[test]
+fn a_picture_can_be_read_as_soon_as_it_is_stored() {
+    let display = Display::new();
+    let painter = Painter::new(&display);
+    let path = log("at_once");
+    let recording = Recording::start(&display, &path);
+    for number in 1..4 {
+        let before = fs::metadata(&path).unwrap().len();
+        painter.draw(number, 10, 10, 50, 50);
+        recording.until_it_waits();
+        assert!(fs::metadata(&path).unwrap().len() > before, "{number}");
+    }
+    recording.stop().check(&painter);
+}
+
+#[test]
 fn only_pixels_that_change_are_stored() {
     let display = Display::new();
     let painter = Painter::new(&display);

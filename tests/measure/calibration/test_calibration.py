@@ -62,7 +62,7 @@ def calibrated(cores: int, measure_round: MeasureRound) -> tuple[int, dict[int, 
     lanes = calibrate([(core,) for core in range(cores)], measure_round, lambda _: None, {"site": "s"})
     assert lanes.calibration is not None
     assert len(lanes.lanes) == (lanes.count if lanes.count > 1 else 0)
-    return lanes.count, {one["lanes"]: one["verdict"] for one in lanes.calibration["trials"]}
+    return lanes.count, {one["count"]: one["verdict"] for one in lanes.calibration["trials"]}
 
 
 def test_a_machine_takes_all_lanes_that_nothing_disturbs() -> None:
@@ -76,7 +76,7 @@ def test_two_cores_are_tried_and_found_too_few_by_measurement() -> None:
     assert (lanes.count, lanes.lanes) == (1, ())
     assert lanes.calibration is not None
     (trial,) = lanes.calibration["trials"]
-    assert (trial["lanes"], trial["verdict"], trial["rounds"]) == (2, DISTURBED, LOOKS[0])
+    assert (trial["count"], trial["verdict"], trial["rounds"]) == (2, DISTURBED, LOOKS[0])
     assert "2 lanes disturb by more than 2 %" in lanes.calibration["reason"]
     assert "1.10" in lanes.calibration["reason"] and lanes.calibration["reason"] in messages
 

@@ -18,6 +18,7 @@ from measure.campaign.slot import CANARY_MAX_AGE_S, Slot
 from measure.host import topology
 from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
+from measure.host.sharing import ALONE, Sharing
 from measure.run.aliases import base_name, choose_protocols
 from measure.run.evidence import analyse_film
 from record.demo import generate
@@ -113,6 +114,23 @@ def test_a_canary_serves_for_as_long_as_it_may() -> None:
     assert here.circumstances(4, print).canary is None
     old = CpuSlot(50)
     assert all(old.circumstances(block, print).canary for block in (1, 2))
+
+
+def test_where_processors_are_shared_a_canary_serves_until_runs_do_not_count() -> None:
+    here = CpuSlot(50, 51, 52)
+    rows = [here.circumstances(block, print, shared=True) for block in (1, 2)]
+    assert [row.canary for row in rows] == [Canary(50, 800), None]
+    assert here.circumstances(2, print, shared=True).canary == Canary(51, 800)
+    # With the processors to itself, a block has one of its own.
+    assert here.circumstances(3, print).canary == Canary(52, 800)
+
+
+def test_only_blocks_that_share_processors_heed_other_loads() -> None:
+    sharing = Sharing()
+    here = Slot([Canary(50, 800)] * USUAL, 1000.0, sharing=sharing)
+    here.timed_canary = lambda: Canary(50, 800)  # type: ignore[method-assign]
+    assert here.circumstances(1, print, shared=True).sharing is sharing
+    assert here.circumstances(2, print).sharing is ALONE
 
 
 def test_what_is_usual_is_known_as_soon_as_may_be() -> None:

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from multiprocessing import Pipe
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any
 import pytest
 from factories import ROW
 from rich.console import Console
-from support.lanes import CoresMethod
+from support.lanes import CoresMethod, lane_thread
 from support.scripted import ScriptedSlot, row_of, scripted_campaign, work_of
 
 from base.errors import EyelevelError
@@ -35,7 +37,7 @@ from measure.campaign.engine import measure
 from measure.campaign.forecast import forecast
 from measure.campaign.lane import Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.lane_process import serve
-from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes
+from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes, sharing_folders
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, keep_lanes, lanes_fault, opened
 from measure.campaign.slot import canaries_of, machine_name
@@ -46,7 +48,7 @@ from measure.run.evidence import read_circumstances, read_evidence
 from measure.run.setting import Circumstances, Setting
 
 PATIENCE_S = 60
-TWO = tuple(Lane(number, tuple(os.sched_getaffinity(0))) for number in (1, 2))
+TWO = (Lane(1, (0,)), Lane(2, (1,)))
 
 
 @pytest.fixture
@@ -194,6 +196,59 @@ def test_blocks_that_another_machine_or_lane_began_are_made_in_any(campaign: Cam
     assert coming.next_in(1) is None
     last = coming.next_in(2)
     assert last and last.number == 3
+
+
+class Counted(CoresMethod):
+    """Runs that note how many are being made, on which network; on mss, each waits for another one."""
+
+    under_way: list[str] = []  # noqa: RUF012 (of one test)
+    most: Counter[str] = Counter()  # noqa: RUF012
+    pair = threading.Barrier(2)
+
+    def make(self, setting: Setting, circumstances: Circumstances, folder: Path, attempt: int = 1, **_: object) -> None:
+        network = setting.network.name
+        self.under_way.append(network)
+        if network == "mss":
+            self.pair.wait(PATIENCE_S)
+        assert set(self.under_way) == {network}
+        self.most[network] = max(self.most[network], len(self.under_way))
+        self.under_way.remove(network)
+        (folder / ATTEMPT).write_text(
+            f'{{"block": {circumstances.block}, "machine": "{circumstances.machine}", "lane": {circumstances.lane}}}'
+        )
+
+
+def test_blocks_share_cores_on_some_networks_and_have_them_alone_on_others(tmp_path: Path) -> None:
+    lanes = Lanes(1, (Lane(1, (0,)),), at_once={"mss": 2})
+    campaign = scripted_campaign(
+        tmp_path, "mss dsl", "tcp", runs=4, method=Counted(), lanes=lanes, films=FilmPolicy("none")
+    )
+    with opened(campaign.folder, campaign.document()) as results, ExitStack() as stack:
+        running = [
+            stack.enter_context(lane_thread(LaneSetting(lane, campaign.folder))) for lane in campaign.lanes.places()
+        ]
+        deal_out(running, work_of(campaign, results, display()))
+    assert Counted.most == {"mss": 2, "dsl": 1}
+    assert len(read_rows(campaign.folder)) == 8
+
+
+def test_a_block_that_does_not_fit_is_not_overtaken(campaign: Campaign) -> None:
+    first, second, *_ = (campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1))
+    shared = replace(second, at_once=4)
+    coming = ComingBlocks([first, shared], FolderStore(campaign.folder), {1, 2})
+    assert coming.next_in(1, Fraction(3, 4)) is None
+    assert coming.next_in(2, Fraction(1, 4)) is None
+    assert coming.next_in(2, Fraction(1)) == first
+    assert coming.next_in(1, Fraction(1, 4)) == shared
+    assert coming.next_in(1) is None
+
+
+def test_lanes_of_the_same_cores_agree_in_a_folder(tmp_path: Path) -> None:
+    alone, *group = Lane(1, (0,)), Lane(2, (1,)), Lane(3, (1,))
+    folder_of = sharing_folders(tmp_path, [alone, *group])
+    assert folder_of[alone] is None
+    assert folder_of[group[0]] == folder_of[group[1]] == tmp_path / "2"
+    assert (tmp_path / "2").is_dir()
 
 
 def test_a_lane_goes_on_only_when_its_row_is_kept(campaign: Campaign, lanes: list[RunningLane]) -> None:

@@ -1,6 +1,7 @@
 """The plan: randomised blocks, each run exactly once, and the same plan for the same seed."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import given
@@ -162,3 +163,17 @@ def test_wherever_a_campaign_stops_all_sites_but_one_have_been_behind_all_networ
         assert len(uneven) <= 1
         of_networks = [sum(times[site, network] for site in "abcdef") for network in "wxyz"]
         assert max(of_networks) - min(of_networks) <= 1
+
+
+@given(names, names, st.integers(2, 5), seeds)
+def test_networks_whose_blocks_share_processors_come_together_in_each_round(
+    sites: list[str], networks: list[str], runs: int, seed: int
+) -> None:
+    shared = networks[::2]
+    planned = plan(sites, networks, ["p"], runs, seed, shared=shared)
+    assert set(planned) == set(plan(sites, networks, ["p"], runs, seed))
+    parts = [(run.number, run.network in shared) for (run,) in planned]
+    assert [number for number, _ in parts] == sorted(number for number, _ in parts)
+    # A round begins as the one before it has ended, so the kind changes once in each round that has both.
+    changes = sum(one != other for (_, one), (_, other) in pairwise(parts))
+    assert changes == (runs if len(shared) < len(networks) else 0)

@@ -4,6 +4,7 @@ counted."""
 import subprocess
 import sys
 import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,8 @@ def clock() -> Clock:
 
 
 def test_who_has_the_processors_alone_waits_for_nobody() -> None:
-    with ALONE.starting() as is_shared, ALONE.painting():
-        assert not is_shared
+    with ALONE.starting(), ALONE.painting():
+        pass
     ALONE.end()
     assert ALONE.concurrent_loads == 1.0
 
@@ -59,25 +60,63 @@ def test_each_load_knows_how_many_were_under_way(tmp_path: Path, clock: Clock) -
     assert one.concurrent_loads == 1.25
 
 
-def test_a_browser_starts_when_no_other_load_waits_for_its_first_paint(tmp_path: Path) -> None:
-    order: list[str] = []
-    begun = threading.Event()
+class Steps:
+    """Threads that enter a context each, in an order that the test notes."""
 
-    def start() -> None:
-        begun.set()
-        with SharedProcessors(tmp_path).starting() as is_shared:
-            order.append("starts")
-            assert is_shared
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self._threads: list[threading.Thread] = []
 
-    thread = threading.Thread(target=start)
-    # Loads wait for their first paint together.
-    with SharedProcessors(tmp_path).painting(), SharedProcessors(tmp_path).painting():
+    def enter(self, name: str, context: AbstractContextManager[None]) -> None:
+        """Let a thread enter `context`, and leave it at once. Returns when the thread has had time to enter."""
+
+        def run() -> None:
+            begun.set()
+            with context:
+                self.order.append(name)
+
+        begun = threading.Event()
+        thread = threading.Thread(target=run)
         thread.start()
         assert begun.wait(PATIENCE_S)
         thread.join(0.2)
-        order.append("painted")
-    thread.join(PATIENCE_S)
-    assert order == ["painted", "starts"]
+        self._threads.append(thread)
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+
+
+def test_a_browser_starts_when_no_other_load_waits_for_its_first_paint(tmp_path: Path) -> None:
+    steps = Steps()
+    # Loads wait for their first paint together.
+    with SharedProcessors(tmp_path).painting(), SharedProcessors(tmp_path).painting():
+        steps.enter("starts", SharedProcessors(tmp_path).starting())
+        steps.order.append("painted")
+    steps.join()
+    assert steps.order == ["painted", "starts"]
+
+
+def test_one_browser_starts_at_a_time_and_no_load_begins_meanwhile(tmp_path: Path) -> None:
+    steps = Steps()
+    with SharedProcessors(tmp_path).starting():
+        steps.enter("begins", SharedProcessors(tmp_path).painting())
+        steps.enter("starts", SharedProcessors(tmp_path).starting())
+        steps.order.append("started")
+    steps.join()
+    # The browser that waited comes before the load that begins.
+    assert steps.order == ["started", "starts", "begins"]
+
+
+def test_a_load_does_not_begin_while_a_browser_waits_to_start(tmp_path: Path) -> None:
+    steps = Steps()
+    with SharedProcessors(tmp_path).painting():
+        steps.enter("starts", SharedProcessors(tmp_path).starting())
+        steps.enter("begins", SharedProcessors(tmp_path).painting())
+        steps.order.append("painted")
+    steps.join()
+    assert steps.order == ["painted", "starts", "begins"]
 
 
 def test_a_process_that_ends_holds_up_nobody(tmp_path: Path) -> None:
@@ -100,5 +139,5 @@ def test_a_process_that_ends_holds_up_nobody(tmp_path: Path) -> None:
 
 def test_without_its_folder_nothing_is_shared(tmp_path: Path) -> None:
     sharing = SharedProcessors(tmp_path / "gone")
-    with pytest.raises(EyelevelError, match=r"loads cannot share processors: .*gone/start: No such file"):
+    with pytest.raises(EyelevelError, match=r"loads cannot share processors: .*gone/wanted: No such file"):
         sharing.starting().__enter__()

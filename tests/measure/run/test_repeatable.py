@@ -234,7 +234,7 @@ def loads(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Loa
 
 def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
-    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False, quiet_ms=5000)), folder) is None
+    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False, quiet_ms=3000)), folder) is None
     evidence = read_evidence(folder, filmed=False)
     requests = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _urls_of(folder, evidence))]
     reports = {values["who"]: values for path, values in requests if path == "/told"}

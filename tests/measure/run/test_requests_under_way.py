@@ -36,6 +36,8 @@ onload = () => setTimeout(() => {
     given_up.abort();
     const frame = document.body.appendChild(document.createElement("iframe"));
     frame.src = "https://other.example/frame";
+    new Worker("/worker.js");
+    new Worker(URL.createObjectURL(new Blob([""], { type: "text/javascript" })));
     document.body.appendChild(document.createElement("script")).src = "/script.js";
 });
 </script>"""
@@ -55,6 +57,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     answers = {
         "https://a.example/": Response(200, "OK", (("Content-Type", "text/html"),), PAGE),
         "https://a.example/script.js": Response(200, "OK", (("Content-Type", "text/javascript"),), script),
+        "https://a.example/worker.js": Response(200, "OK", (("Content-Type", "text/javascript"),), b""),
         "https://a.example/moved": Response(302, "Found", (("Location", "/there"),), b""),
         "https://a.example/there": Response(200, "OK", (), b"there"),
         "https://a.example/beacon": Response(204, "No Content", (), b""),

@@ -26,7 +26,7 @@ from measure.run.evidence import analyse_film, read_evidence
 from measure.run.gates import ORANGE_OFF_MS
 from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
-from measure.run.turn import OVER, QUIET, READY, Prompter, turn_of_visit
+from measure.run.turn import OVER, PAINTED, QUIET, READY, UP, Prompter, turn_of_visit
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols
@@ -36,16 +36,20 @@ VISIT = """
 import json, os
 from base.errors import EyelevelError
 from measure.run.turn import turn_of_visit
-stamps = {}
-turn = turn_of_visit(stamps, is_prompted=True, latest_s=0.1)
+stamps, paints = {}, [False, True, True]
+turn = turn_of_visit(stamps, is_prompted=True, has_painted=lambda: paints.pop(0), latest_s=0.1)
 never_ended, _ = os.pipe()
-print("ready", flush=True)
+print("up", flush=True)
 try:
+    turn.await_start()
+    print("started", flush=True)
     turn.await_begin(never_ended)
     print(json.dumps(stamps), flush=True)
+    for _ in range(3):
+        turn.look()
     turn.say_quiet()
     turn.say_over()
-    print(repr(os.read(0, 1)), flush=True)
+    print(repr(os.read(0, 1)), paints, flush=True)
 except EyelevelError as error:
     print(error, flush=True)
 """
@@ -61,7 +65,7 @@ def visit_and_prompter() -> Iterator[tuple["subprocess.Popen[str]", Prompter]]:
     with subprocess.Popen(command, cwd=PROJECT, stdin=stdin, stdout=subprocess.PIPE, text=True) as visit:
         try:
             prompter.standard_input.close()
-            assert visit.stdout and visit.stdout.readline() == "ready\n"
+            assert visit.stdout and visit.stdout.readline() == "up\n"
             yield visit, prompter
         finally:
             prompter.close()
@@ -72,22 +76,42 @@ def test_a_load_begins_when_it_is_told_and_tells_when_it_is_over() -> None:
     with visit_and_prompter() as (visit, prompter):
         assert visit.stdout
         with pidfd(visit) as ended:
+            assert prompter.await_sign(ended, UP) == UP
+            assert first_readable(visit.stdout.fileno(), timeout_s=UNTOLD_S) is None, "its browser did not wait"
+            prompter.say_start()
+            assert visit.stdout.readline() == "started\n"
             assert prompter.await_sign(ended, READY) == READY
         assert first_readable(visit.stdout.fileno(), timeout_s=UNTOLD_S) is None, "it did not wait"
         prompter.say_begin()
         stamps = json.loads(visit.stdout.readline())
         assert stamps["begin"] - stamps["ready"] > UNTOLD_S
         with pidfd(visit) as ended:
+            assert prompter.await_sign(ended, PAINTED, QUIET, OVER) == PAINTED
             assert prompter.await_sign(ended, QUIET, OVER) == QUIET
             assert prompter.await_sign(ended, OVER) == OVER
         # The visit's standard input, which its programs inherit, contains none of the messages.
-        assert visit.stdout.readline() == "b''\n"
+        # The film is not looked at any more once it has the first paint.
+        assert visit.stdout.readline() == "b'' [True]\n"
+
+
+def test_a_load_may_be_told_to_start_and_to_begin_at_once() -> None:
+    with visit_and_prompter() as (visit, prompter):
+        assert visit.stdout
+        prompter.say_start()
+        prompter.say_begin()
+        assert visit.stdout.readline() == "started\n"
+        assert json.loads(visit.stdout.readline())["begin"] > 0
 
 
 def test_a_load_that_nobody_wants_any_more_does_not_begin() -> None:
     with visit_and_prompter() as (visit, prompter):
+        prompter.say_start()
+        assert visit.stdout and visit.stdout.readline() == "started\n"
         prompter.close()
-        assert visit.stdout and visit.stdout.readline() == "the load was given up before it began\n"
+        assert visit.stdout.readline() == "the load was given up before it began\n"
+    with visit_and_prompter() as (visit, prompter):
+        prompter.close()
+        assert visit.stdout and visit.stdout.readline() == "the load was given up before its browser started\n"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +166,7 @@ def filmed_load(tmp_path_factory: pytest.TempPathFactory) -> FilmedLoad:
 def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_other(filmed_load: FilmedLoad) -> None:
     folder = filmed_load.folder
     times = json.loads((folder / TIMES).read_text())
-    order = ["visit", "browsertime", "ready", "begin", "browsertime_end", "visit_end"]
+    order = ["visit", "browsertime", "ready", "begin", "painted", "over", "browsertime_end", "visit_end"]
     assert sorted(order, key=lambda name: times[name]) == order
     assert filmed_load.over_s < times["visit_end"]
     evidence = read_evidence(folder, filmed=False)
