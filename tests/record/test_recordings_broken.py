@@ -419,6 +419,7 @@ HOSTS = (
         ("https://a.example/a/./b/../%2E%2e/c/..", "https://a.example/"),
         ("https://a.example/../x/.", "https://a.example/x/"),
         ("\x1fhttps://a.example\\b\\c\td?\\ ", "https://a.example/b/cd?\\"),
+        ("https://a.example/\ud800?\udfff", "https://a.example/%EF%BF%BD?%EF%BF%BD"),
         *(
             pytest.param(url, normal, marks=pytest.mark.case("path-as-browsers-write-it"))
             for url, normal in AS_BROWSERS
