@@ -11,7 +11,16 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, gates, metrics_in, processor_columns_in
+from analysis.runs import (
+    CANARY_PREFIX,
+    CONCURRENT_LOADS,
+    LANE,
+    MACHINE,
+    CampaignTable,
+    gates,
+    metrics_in,
+    processor_columns_in,
+)
 from analysis.samples import blocks_of, starts_of
 from analysis.statistics.samples import Array
 from dataset.gates import KIND_OF_GATE, LOAD, PAGE, SUPERSEDED
@@ -40,8 +49,8 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     Columns: network, site, protocol, run; block (`analysis.samples.blocks_of`); attempts (their number); valid (one
     attempt counts); judged (an attempt said something about the page); lost (the first such attempt was rejected); gate
     (that rejected it; else empty); started (when the attempt that counts started, else the last one; NaT if unknown);
-    machine, lane and the canaries, if the campaign has them; the metrics and the processor's share of the attempt that
-    counts.
+    machine, lane, concurrent_loads and the canaries, if the campaign has them; the metrics and the processor's share of
+    the attempt that counts.
     """
     number = runs.groupby(RUN).ngroup()
     attempts = rejections(runs.assign(block=blocks_of(runs), number=number))
@@ -58,7 +67,7 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
         started=starts_of(table),
         **table[metrics].where(table["valid"]),
     )
-    others = [name for name in table if name in (MACHINE, LANE) or name.startswith(CANARY_PREFIX)]
+    others = [name for name in table if name in (MACHINE, LANE, CONCURRENT_LOADS) or name.startswith(CANARY_PREFIX)]
     columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", *others, *metrics]
     return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.attempts import RUN, tried_in
-from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_in
+from analysis.runs import CANARY_PREFIX, CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, metrics_in
 from analysis.statistics.contrast_table import CHANGE, contrast_columns, corrected, holm
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
@@ -202,11 +202,14 @@ def canaries(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
-    """Whether times depend on the place in the block, and on the machine and the lane, if there were several.
+    """Whether times depend on the place in the block; on the machine and the lane, if there were several; and on the
+    number of concurrent loads, if loads shared processors.
 
-    `blocks` are the `block_means`. Columns: factor (place, machine or lane), metric, groups, spread (the share by which
-    the slowest group's mean exceeds the fastest's), p, warning. p is from an F test. For places it uses the runs of
-    blocks of the usual size, less their block's mean; for machines and lanes it uses the blocks' means.
+    `blocks` are the `block_means`. Columns: factor (place, machine, lane or concurrent_loads), metric, groups, spread,
+    p, warning. Spread is the share by which the slowest group's mean exceeds the fastest's, and p is from an F test.
+    For places it uses the runs of blocks of the usual size, less their block's mean; for machines and lanes it uses the
+    blocks' means. For concurrent loads, groups is the number of runs, spread the share by which a run with the most
+    loads is slower than one with the fewest (by least squares within settings), and p from a t test.
     """
     runs = _residuals(campaign)
     groups = runs.groupby(["network", "site", "block"])
@@ -223,10 +226,31 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
             if MACHINE in known:  # lane 1 of two machines is not the same lane, though it may have the same place
                 within = within - within.groupby(known[MACHINE]).transform("mean")
             rows.append((LANE, metric, *_group_effect(known[LANE], within, _freedom(known))))
+        if CONCURRENT_LOADS in runs and runs[CONCURRENT_LOADS].nunique() > 1:
+            rows.append((CONCURRENT_LOADS, metric, *_concurrency_effect(runs, metric)))
     table = pd.DataFrame(rows, columns=["factor", "metric", "groups", "spread", "p"])
-    is_large = (table["spread"] > LARGE_CHANGE) & (table["p"] * len(table) < ALARM_P)
+    is_large = (table["spread"].abs() > LARGE_CHANGE) & (table["p"] * len(table) < ALARM_P)
     table["warning"] = np.where(is_large, "depends on the " + table["factor"], "")
     return table
+
+
+def _concurrency_effect(runs: pd.DataFrame, metric: str) -> tuple[int, float, float]:
+    """The number of `runs`, by which share those with the most concurrent loads are slower than those with the fewest,
+    and p."""
+    known = runs[runs[f"off_{metric}"].notna() & runs[CONCURRENT_LOADS].notna()]
+    settings = [known[name] for name in RUN[:3]]
+    loads, times = (
+        (known[name] - known[name].groupby(settings).transform("mean")).to_numpy()
+        for name in (CONCURRENT_LOADS, f"off_{metric}")
+    )
+    freedom = len(known) - known.groupby(settings).ngroups - 1
+    total = float((loads**2).sum())
+    if freedom < LEAST_FREEDOM or not total or not np.ptp(times):
+        return len(known), float("nan"), float("nan")
+    slope = float((loads * times).sum()) / total
+    error = np.sqrt(float(((times - slope * loads) ** 2).sum()) / freedom / total)
+    p = 2 * float(stats.t.sf(abs(slope) / error, freedom)) if error else 0.0
+    return len(known), float(np.expm1(slope * np.ptp(known[CONCURRENT_LOADS]))), p
 
 
 def _place_effect(block: NDArray[np.int64], place: NDArray[np.int64], values: Array) -> tuple[int, float, float]:

@@ -1,8 +1,9 @@
 """Sentences on the conditions under which a campaign was measured: lanes, timekeeping, and its servers."""
 
 import statistics
+from typing import Any
 
-from analysis.text import listing, plural
+from analysis.text import label, listing, plural
 from dataset.table import CampaignDocument
 from tuning.defaults import DEFAULT_SHELLS, RECORDED
 
@@ -16,27 +17,39 @@ def of_lanes(document: CampaignDocument) -> list[str]:
     """A warning that nobody knows whether the campaign's lanes disturbed each other; none if that was measured before,
     or if one run was made at a time."""
     machines = [name for name, record in document.lanes.items() if not record.get("calibration")]
-    if document.settings.lanes == 1 or not machines:
+    lanes, at_once = document.settings.lanes, document.settings.at_once
+    how = [*([f"{lanes} runs were made at once, in lanes"] if lanes > 1 else [])]
+    how += [f"{number} runs behind {label(network)} shared processors" for network, number in at_once.items()]
+    if not how or not machines:
         return []
     return [
-        f"{document.settings.lanes} runs were made at once, in lanes, on {listing(machines)}, since somebody said so: "
-        "whether they disturbed each other was not measured. Runs of a block are compared within their lane; times "
-        "must not be compared with those of campaigns in another number of lanes. 'make lanes' measures it, for "
-        "LANES=auto."
+        f"On {listing(machines)}, {listing(how)}, since somebody said so: whether they disturbed each other was not "
+        "measured. Runs of a block are compared within their lane; times must not be compared with those of campaigns "
+        "in other lanes. 'make lanes' measures it, for LANES=auto."
     ]
 
 
 def lane_facts(document: CampaignDocument) -> dict[str, str]:
     """The number of lanes of each machine, and the reason for it; empty if there were no lanes and none were tried."""
     return {
-        f"lanes of {name}": f"{record['count']}: {_lane_reason(record)}"
+        f"lanes of {name}": "; ".join((f"{record['count']}: {_lane_reason(record)}", *_sharing_facts(record)))
         for name, record in sorted(document.lanes.items())
     }
 
 
-def _lane_reason(record: dict[str, object]) -> str:
+def _lane_reason(record: dict[str, Any]) -> str:
     calibration = record.get("calibration")
     return str(calibration.get("reason")) if isinstance(calibration, dict) else "a number that was given"
+
+
+def _sharing_facts(record: dict[str, Any]) -> list[str]:
+    """For each network whose loads shared processors, how many did, and why."""
+    calibration = record.get("calibration")
+    measured = calibration.get("sharing", {}) if isinstance(calibration, dict) else {}
+    return [
+        f"{number} at once on {network}: {measured.get(network, {}).get('reason', 'a number that was given')}"
+        for network, number in record.get("at_once", {}).items()
+    ]
 
 
 def of_timekeeping(document: CampaignDocument) -> list[str]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from analysis.balance import APART, FAR, FAULTS, INCOMPLETE, UNKNOWN, PlaceTest
 from analysis.processor import BUSY, BUSY_SHARE, DIFFERENT, has_warning, wait_shares
-from analysis.runs import LANE, MACHINE, CampaignTable, records
+from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, records
 from analysis.stability import ALIKE, DRIFTS, RATIO
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, SLOWER
@@ -243,7 +243,14 @@ def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame)
     for factor, name in (("place", "place in the block"), (MACHINE, "machine"), (LANE, "lane")):
         rows = steps[steps["factor"] == factor]
         texts += _of_metrics(rows, factor, "spread", percent, f"Times depend on the {name} (slowest against fastest)")
-    return texts
+    return [*texts, *of_concurrency(steps)]
+
+
+def of_concurrency(steps: pd.DataFrame) -> list[str]:
+    """A warning if times depend on the number of loads that shared processors; `steps` is the table of that name."""
+    rows = steps[steps["factor"] == CONCURRENT_LOADS]
+    what = "Times depend on the number of concurrent loads, which shared processors (most against fewest)"
+    return _of_metrics(rows, CONCURRENT_LOADS, "spread", percent, what)
 
 
 def _of_metrics(table: pd.DataFrame, fault: str, column: str, text: Callable[[float], str], what: str) -> list[str]:

@@ -4,8 +4,16 @@ they waited for a processor, over time.
 A thread outside the replay asks the kernel about all its processes about ten times a second, and leaves `PROCESSOR` in
 the load's folder. It uses at most `MOST_SHARE` of one processor: if asking takes longer, it asks less often. The times
 of ended threads are included (`measure.host.process_times`); those of an ended process after its last sample are not.
+
+The kernel counts some sleep as waiting. A thread that sleeps while its priority or control group is changed (Linux
+6.12 and later: it may still be in a queue then, by delayed dequeue) has waited since then, by the kernel's count, when
+it wakes up. So the servers of a load that was prepared at idle priority seemed to wait from the moment in which they
+got ordinary priority until their first request, for 10 s and more each. No thread can have waited for longer than the
+time since the last sample, except where its wait began before that. What a process is said to have waited beyond this
+is not counted; `impossible` in `PROCESSOR` says how often that was so.
 """
 
+import math
 import os
 import threading
 import time
@@ -53,7 +61,7 @@ MOST_SHARE = 0.005
 LOOKS = 10
 FILE_BYTES = 1 << 14
 # Positions in /proc/PID/stat (proc_pid_stat(5)), counted from the first field after the process's name.
-PARENT, START_TIME = 1, 19
+PARENT, THREADS, START_TIME = 1, 17, 19
 
 
 class Birth(NamedTuple):
@@ -69,9 +77,15 @@ def kernels_birth_of(process: int) -> Birth | None:
     return Birth(int(fields[PARENT]), int(fields[START_TIME])) if fields else None
 
 
+def threads_of(process: int) -> int:
+    """How many threads `process` has; 0 if it has ended."""
+    fields = _kernel_file(process, "stat").rpartition(b")")[2].split()
+    return int(fields[THREADS]) if fields else 0
+
+
 class Sampler:
     """Samples the processes that descend from the process `root`, until `ended` is set. `birth_of` returns the birth of
-    a process; None if it has ended."""
+    a process; None if it has ended. `clock` has the time in s since 1970."""
 
     def __init__(
         self,
@@ -80,8 +94,9 @@ class Sampler:
         servers: Collection[Server],
         account: Account,
         birth_of: Callable[[int], Birth | None] = kernels_birth_of,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._browser, self._account, self._birth_of = browser, account, birth_of
+        self._browser, self._account, self._birth_of, self._clock = browser, account, birth_of, clock
         self._server_programs = {program for server in servers for program in server.programs}
         # Process → its role, and how often it was looked at. The births are kept, too, since the kernel reuses the
         # number of an ended process for another, possibly unrelated one.
@@ -96,6 +111,7 @@ class Sampler:
         self.ended = threading.Event()
         self.cost_s = 0.0
         self.at_s: list[float] = []
+        self.impossible = 0
         self.run_ms: dict[str, list[float]] = {role: [] for role in ROLES}
         self.wait_ms: dict[str, list[float | None]] = {role: [] for role in ROLES}
 
@@ -118,7 +134,7 @@ class Sampler:
     def sample(self) -> None:
         """Take one sample."""
         self._follow_tree()
-        self.at_s.append(time.time())
+        self.at_s.append(self._clock())
         for process, (role, _) in list(self._roles.items()):
             if (times := self._account.times(process)) is None:
                 continue
@@ -131,12 +147,22 @@ class Sampler:
             if times.wait_ns is None or wait_ns is None or total is None:
                 self._wait_ns[role] = None
             else:
-                self._wait_ns[role] = total + times.wait_ns - wait_ns
+                self._wait_ns[role] = total + self._possible(process, times.wait_ns - wait_ns)
             self._last[process] = (times.run_ns, times.wait_ns)
         for role in ROLES:
             self.run_ms[role].append(round(self._run_ns[role] / 1e6, 3))
             wait = self._wait_ns[role]
             self.wait_ms[role].append(None if wait is None else round(wait / 1e6, 3))
+
+    def _possible(self, process: int, waited_ns: int) -> int:
+        """For how long `process` has waited since the last sample, if the kernel says `waited_ns`; 0 if its threads
+        cannot have waited for so long."""
+        # A wait counts only when it ends, and may have begun before the last sample.
+        since_s = self.at_s[-1] - self.at_s[-3] if len(self.at_s) > 2 else math.inf
+        if waited_ns <= 1e9 * since_s or waited_ns <= 1e9 * since_s * threads_of(process):
+            return waited_ns
+        self.impossible += 1
+        return 0
 
     def _follow_tree(self) -> None:
         """Update the set of processes, and their roles."""
@@ -225,6 +251,7 @@ def sampling(
                 "account": account.name,
                 "cores": len(os.sched_getaffinity(0)),
                 "affinity": sorted(sampler.affinity),
+                "impossible": sampler.impossible,
                 "own_ms": round(1e3 * sampler.cost_s, 1),
                 "at_s": [round(at_s, 4) for at_s in sampler.at_s],
                 "run_ms": sampler.run_ms,

@@ -139,6 +139,21 @@ def test_a_slow_lane_is_found_and_no_lane_is_no_factor() -> None:
     assert "lane" not in set(without["factor"])
 
 
+def test_times_that_depend_on_concurrent_loads_are_found() -> None:
+    table = campaign(World(sites=8, runs=10), 1)
+    loads = np.random.default_rng(1).uniform(1, 6, len(table.runs))
+    slow = table.runs.assign(concurrent_loads=loads, si=table.runs["si"] * 1.1 ** ((loads - 1) / 5))
+    steps = tables(CampaignTable(slow, table.document))[3].set_index(["factor", "metric"])
+    assert steps.loc[("concurrent_loads", "si"), "spread"] == pytest.approx(0.1, abs=0.03)
+    assert steps.loc[("concurrent_loads", "si"), "warning"] == "depends on the concurrent_loads"
+    assert steps.loc[("concurrent_loads", "plt"), "warning"] == ""
+    assert any(
+        "Times depend on the number of concurrent loads" in text for text in texts(CampaignTable(slow, table.document))
+    )
+    for without in (table.runs, table.runs.assign(concurrent_loads=1.0)):
+        assert "concurrent_loads" not in set(tables(CampaignTable(without, table.document))[3]["factor"])
+
+
 @pytest.mark.slow
 @given(st.integers(0, 10_000), st.floats(0.1, 10))
 @settings(max_examples=5)

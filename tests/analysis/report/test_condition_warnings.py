@@ -15,7 +15,7 @@ TWO = Lanes(2, lanes_of(2, [(0,), (1,)]))
 def test_lanes_that_nobody_measured_are_a_warning() -> None:
     document = replace(campaign_document(lanes=2), lanes={"here": TWO.record()})
     (warning,) = of_lanes(document)
-    assert "2 runs were made at once, in lanes, on here" in warning and "not measured" in warning
+    assert warning.startswith("On here, 2 runs were made at once, in lanes, since somebody said so: ")
     assert lane_facts(document) == {"lanes of here": "2: a number that was given"}
 
 
@@ -24,6 +24,24 @@ def test_lanes_that_do_not_disturb_are_a_fact() -> None:
     document = replace(campaign_document(lanes=2), lanes={"here": record})
     assert of_lanes(document) == []
     assert lane_facts(document) == {"lanes of here": "2: 2 lanes do not disturb each other"}
+
+
+def test_loads_that_share_processors_are_a_warning_unless_that_was_measured() -> None:
+    given = Lanes(at_once={"mss": 6, "da2gc": 4})
+    document = replace(campaign_document(at_once=dict(given.at_once)), lanes={"here": given.record()})
+    (warning,) = of_lanes(document)
+    assert warning.startswith(
+        "On here, 6 runs behind MSS shared processors and 4 runs behind DA2GC shared processors, "
+    )
+    assert lane_facts(document) == {
+        "lanes of here": "1: a number that was given; 6 at once on mss: a number that was given; 4 at once on da2gc: a "
+        "number that was given"
+    }
+    sharing = {"mss": {"reason": "6 do not disturb"}, "da2gc": {"reason": "4 do not disturb"}}
+    measured = replace(given, calibration={"reason": "2 lanes disturb", "sharing": sharing})
+    document = replace(document, lanes={"here": measured.record()})
+    assert of_lanes(document) == []
+    assert lane_facts(document)["lanes of here"].endswith("; 4 at once on da2gc: 4 do not disturb")
 
 
 def test_a_campaign_without_lanes_says_nothing_of_them() -> None:

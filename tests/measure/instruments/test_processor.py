@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,43 @@ def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> Non
     samples.sample()
     assert samples.run_ms[REST] == [2, 5, 5]
     assert samples.wait_ms[REST] == [1, 1.5, 1.5]
+
+
+def test_sleep_that_the_kernel_counts_as_waiting_is_left_out() -> None:
+    now_s = 1000.0
+    account = Fixed(ProcessTimes(0, 7_000_000_000))
+    process = subprocess.Popen(["sleep", "100"])
+    samples = sampler(account, process.pid, clock=lambda: now_s)
+    try:
+        for wait_ms in (7000, 7000, 7150, 7360, 17_560, 17_610):
+            account.now = ProcessTimes(0, wait_ms * 1_000_000)
+            samples.sample()
+            now_s += 0.1
+    finally:
+        process.kill()
+        process.wait()
+    # In 0.2 s, one thread can have waited for 200 ms, but not for 210 ms or 10 s.
+    assert samples.wait_ms[REST] == [7000, 7000, 7150, 7150, 7150, 7200]
+    assert samples.impossible == 2
+
+
+def test_as_many_threads_as_there_are_may_wait() -> None:
+    now_s = 1000.0
+    account = Fixed(ProcessTimes(0, 0))
+    stop = threading.Event()
+    threads = [threading.Thread(target=stop.wait) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    samples = sampler(account, os.getpid(), clock=lambda: now_s)
+    try:
+        for wait_ms in (0, 0, 0, 790):
+            account.now = ProcessTimes(0, wait_ms * 1_000_000)
+            samples.sample()
+            now_s += 0.1
+    finally:
+        stop.set()
+    # Three threads and more can have waited for that together. A child of this process has one, and cannot.
+    assert samples.wait_ms[REST][-1] == 790
 
 
 def test_the_last_sample_is_of_the_end_however_far_apart_samples_are() -> None:
