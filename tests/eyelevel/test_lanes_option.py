@@ -1,6 +1,6 @@
 """The meaning of --lanes for a new campaign and for a resumed one, here and on a cluster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,17 @@ from dataset.table import write_document
 from eyelevel.commands.lanes import main
 from eyelevel.lanes import keep_calibration, lanes_of_campaign, requested_lanes
 from eyelevel.measuring_options import MeasuringOptions
-from measure.calibration.calibration import calibrate
+from measure.calibration.calibration import Calibration, calibrate
 from measure.calibration.equivalence import CONDITIONS
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES, Method
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
 from measure.run.setting import Loading
+from record.site import Site
 from tuning import networks
 from tuning.defaults import DEFAULT_BROWSER
+from tuning.networks import Network
 
 TWO = lanes_of(2, [(0,), (1,)])
 CORES = [[0], [1]]
@@ -122,6 +124,38 @@ def test_a_number_of_lanes_that_is_measured_is_printed_and_kept(
     done = CliRunner().invoke(main, ["--browser", "firefox"])
     assert done.stdout.splitlines() == ["with firefox", "LANES=2"]
     assert chosen(tmp_path / "new", "auto", browser="firefox") == MEASURED
+
+
+@pytest.mark.needs_namespaces
+def test_how_many_loads_share_processors_is_measured_printed_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lanes_measured = []
+
+    def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
+        lanes_measured.append(browser)
+        return MEASURED
+
+    def calibrated_sharing(network: Network, sites: Sequence[Site], *_: object) -> Calibration:
+        count = {"mss": 6, "da2gc": 1}[network.name]
+        assert [site.name for site in sites] == ["demo-news"]
+        return Calibration("today", count, f"{count} do not disturb", 0.02, 0.05, (5, 10), ())
+
+    # Real calibrations would take an hour.
+    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", calibrated_lanes)
+    monkeypatch.setattr("measure.calibration.sharing.calibrated_sharing", calibrated_sharing)
+    monkeypatch.setattr("eyelevel.lanes.whole_cores", lambda: [(0,), (1,)])
+    assert CliRunner().invoke(main, ["--net", "mss,da2gc"]).stdout == "LANES=2,mss:6\n"
+    assert CliRunner().invoke(main, ["--net", "mss"]).stdout == "LANES=2,mss:6\n"
+    # The lanes themselves are measured once, unless they are asked for.
+    assert lanes_measured == [DEFAULT_BROWSER]
+    assert CliRunner().invoke(main, []).stdout == "LANES=2,mss:6\n"
+    assert lanes_measured == [DEFAULT_BROWSER] * 2
+    one = chosen(tmp_path / "new", "auto")
+    assert one.value() == "2,mss:6"
+    assert one.calibration and one.calibration["sharing"]["da2gc"]["reason"] == "1 do not disturb"
+    refused = CliRunner().invoke(main, ["--net", "starlink"])
+    assert str(refused.exception) == "starlink changes with time, from when its emulator starts"
 
 
 @pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5", "\u0664\u06f2x"])

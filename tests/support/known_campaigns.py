@@ -70,7 +70,8 @@ WAIT = 0.15
 COLUMNS = (
     *("site", "network", "protocol", "run", "attempt", "valid", "reason", *MULTIPLES),
     *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
-    *("block", "machine", "canary_cpu_ms", "canary_page_ms", "quiet_ms", "lane", "browser", "next_prepared_ms"),
+    *("block", "machine", "canary_cpu_ms", "canary_page_ms", "quiet_ms", "lane", "concurrent_loads", "browser"),
+    "next_prepared_ms",
     *("h3_request_share", "h3_byte_share", "cross_traffic_mbps", "film_thinned_out", "film_drawn_over"),
     *("device_share", "device_index", "device_index_after"),
     *(f"{part}_cpu_ms" for part in WORK),
@@ -400,6 +401,7 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
         lane="",
         next_prepared_ms="",
         cross_traffic_mbps="",
+        concurrent_loads="1",
         h3_request_share="",
         h3_byte_share="",
         film_thinned_out="",
