@@ -2,19 +2,52 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from statistics import mean
+from datetime import datetime
+from itertools import pairwise
 
 from dataset.table import Cell, Row, Run
 from record.names import original_of
 from tuning.devices import PACE_CHECK_OF_DEVICE_S, PACE_CHECK_S, device_of
 
+# An attempt that began so much later (s) than the end of the one before it began after a stop of the campaign.
+STOP_S = 300.0
+
 
 def mean_seconds(rows: Iterable[Row]) -> dict[Cell, float]:
-    """The mean duration (s) of an attempt in each cell of `rows`."""
-    seconds: dict[Cell, list[float]] = defaultdict(list)
+    """How long each run of a cell has taken (s), on average over all runs in `rows`: with the attempts that did not
+    count, and with the time from each attempt to the next, for canaries, films and gates."""
+    seconds: dict[Cell, float] = defaultdict(float)
+    runs: dict[Cell, set[Run]] = defaultdict(set)
+    for row, elapsed_s in elapsed_seconds(rows):
+        seconds[row.site, row.network] += elapsed_s
+        runs[row.site, row.network].add(row.of)
+    return {cell: seconds[cell] / len(runs[cell]) for cell in seconds}
+
+
+def elapsed_seconds(rows: Iterable[Row]) -> list[tuple[Row, float]]:
+    """Each of `rows` with the time (s) until the next attempt began in its place, or its own duration if there is none,
+    or if the campaign was stopped in between."""
+    places: dict[tuple[str, int | None], list[Row]] = defaultdict(list)
     for row in rows:
-        seconds[row.site, row.network].append(row.seconds)
-    return {cell: mean(of_cell) for cell, of_cell in seconds.items()}
+        places[row.machine, row.lane].append(row)
+    elapsed: list[tuple[Row, float]] = []
+    for of_place in places.values():
+        ordered = sorted(of_place, key=lambda row: row.started_at)
+        for row, next_row in pairwise(ordered):
+            gap_s = _seconds_between(row.started_at, next_row.started_at)
+            # Starts are known to a second, so a gap may be up to one too short.
+            is_known = gap_s is not None and row.seconds - 1 < gap_s < row.seconds + STOP_S
+            elapsed.append((row, gap_s if gap_s is not None and is_known else row.seconds))
+        elapsed.append((ordered[-1], ordered[-1].seconds))
+    return elapsed
+
+
+def _seconds_between(start: str, end: str) -> float | None:
+    """The time between two times of ISO 8601; None if one is none."""
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        return None
 
 
 def pace_seconds(runs: Iterable[Run]) -> float:

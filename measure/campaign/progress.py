@@ -1,8 +1,9 @@
 """The display of a campaign while it runs: a line for each run, and below it the state in a few lines of at most 80
 columns: the present runs, when all will be done, and problems."""
 
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, Group
@@ -25,10 +26,17 @@ class ProgressDisplay:
     """Prints a campaign's runs, and estimates the time left from how long runs of each network took."""
 
     def __init__(
-        self, console: Console, open_runs: Sequence[Run], done: int, *, plain: bool = False, lanes: Lanes = ONE_LANE
+        self,
+        console: Console,
+        open_runs: Sequence[Run],
+        done: int,
+        *,
+        plain: bool = False,
+        lanes: Lanes = ONE_LANE,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`open_runs`: the runs to be made; `done`: how many were made before; `plain`: print lines only, for logs;
-        `lanes`: how many runs are made at once."""
+        `lanes`: how many runs are made at once; `clock`: the time in s."""
         self._console = console
         self._open = set(open_runs)
         self._open_behind = Counter(run.network for run in self._open)
@@ -41,6 +49,11 @@ class ProgressDisplay:
         self._given_up = 0
         self._warnings: set[tuple[int | None, str]] = set()
         self._lanes = lanes
+        self._clock = clock
+        # When the first attempt began, and how long the runs that have ended would have taken if nothing were between
+        # them.
+        self._began_s: float | None = None
+        self._ended_s = 0.0
         self._last_warning = ""
         # The present run of each lane, as a text.
         self._present: dict[int | None, str] = {}
@@ -86,6 +99,8 @@ class ProgressDisplay:
                 self._warns(text, lane)
 
     def _begins(self, run: Run, attempt: int, lane: int | None) -> None:
+        if self._began_s is None:
+            self._began_s = self._clock()
         # Put this before the run, whose name may be too long for the line.
         again = f", attempt {attempt}" if attempt > 1 else ""
         self._present[lane] = f"now{f', lane {lane}' if lane else ''}{again}: {run}"
@@ -97,6 +112,7 @@ class ProgressDisplay:
         self._attempts += 1
         self._seconds[run.network] += row.seconds
         if row.valid or given_up:
+            self._ended_s += row.seconds / self._lanes.runs_at_once(run.network)
             self._close([run])
         if row.valid:
             text = f"{_metrics(row)}{row.requests} requests, {row.missed} missed"
@@ -154,10 +170,14 @@ class ProgressDisplay:
             return self._expected_s and self._expected_s * len(self._open)
         usual = sum(self._seconds.values()) / self._counts.total()
         each = {network: self._seconds[network] / count for network, count in self._counts.items()}
-        return sum(
+        runs_s = sum(
             count * each.get(network, usual) / self._lanes.runs_at_once(network)
             for network, count in self._open_behind.items()
         )
+        # Attempts that do not count, canaries and films take time, too, and so do lanes that wait for each other.
+        if self._began_s is None or not self._ended_s:
+            return runs_s
+        return runs_s * max(1.0, (self._clock() - self._began_s) / self._ended_s)
 
     def _close(self, runs: Iterable[Run]) -> None:
         for run in runs:

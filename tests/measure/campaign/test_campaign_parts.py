@@ -180,7 +180,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_path: Path) -> None:
     model = RunModel({"demo-light": site, "other": site}, networks.load(), FilmPolicy())
     open_runs = [Run("demo-light", "lte", "tcp", number) for number in (2, 3)]
-    rows = [replace(ROW, site="demo-light", seconds=seconds) for seconds in (10.0, 20.0)]
+    rows = [replace(ROW, site="demo-light", run=run, seconds=10.0 * run) for run in (1, 2)]
     (tmp_path / ROW.folder).mkdir(parents=True)
     (tmp_path / ROW.folder / "film.mp4").write_bytes(bytes(5000))
     estimate = forecast(open_runs, rows, tmp_path, model)

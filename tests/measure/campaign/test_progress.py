@@ -63,6 +63,19 @@ def test_an_attempt_that_is_made_again_leaves_its_run_open(display: ProgressDisp
     assert display.time_left() == "50 s left"
 
 
+def test_what_is_between_runs_takes_its_share_of_the_time_that_is_left() -> None:
+    now_s = 100.0
+    display = ProgressDisplay(Console(file=io.StringIO()), LTE, 0, clock=lambda: now_s)
+    display.notify(Beginning(LTE[0], 1))
+    now_s += 15.0
+    # An attempt that does not count, and canaries.
+    display.notify(Judgement(rejected("gate: it is", replace(ROW, network="lte"), seconds=10.0), given_up=False))
+    now_s += 15.0
+    end(display, LTE[0], 10)
+    # Two runs are open, and one took 30 s in all.
+    assert display.time_left() == "60 s left"
+
+
 def test_a_clock_says_when_it_will_be_done() -> None:
     then = datetime.now().astimezone() + timedelta(days=1)
     assert clock_in(86_400).startswith(then.strftime("on %a %d %b at "))
