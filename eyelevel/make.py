@@ -28,11 +28,11 @@ YES, NO = ("yes", "1"), ("no", "0")
 # Variables of make itself, which are not options: their text in `make help`, and the targets that take them; * for all.
 ALL = ("*",)
 OWN_VARIABLES = {
-    "TUNING": ("A folder with a networks.toml, protocols.toml or devices.toml of yours", ALL),
+    "TUNING": ("A folder with your own networks.toml, protocols.toml or devices.toml", ALL),
     "SERVERS": ("Further servers to install (caddy,quinn)", ("setup",)),
     "BROWSERS": ("Further browsers to install (firefox)", ("setup",)),
     "SHELLS": ("Further shells to install (mahimahi)", ("setup",)),
-    "HOPS": ("Programs of hops to install (haproxy)", ("setup",)),
+    "HOPS": ("Hop programs to install (haproxy)", ("setup",)),
     "TIMES": ("Number of runs of the suite", ("soak",)),
     "BUSY": ("Number of busy processes that run at the same time", ("soak",)),
     "EYELEVEL_CACHE": ("Where setup installs (~/.cache/eyelevel)", ALL),
@@ -122,8 +122,8 @@ def targets() -> dict[str, Target]:
     }
     texts = {
         **COMMANDS,
-        "record": "record pages from the web as sites, and fetch what is missing",
-        "figures": "draw the figures of a campaign alone",
+        "record": "record pages from the web as sites, and fetch missing responses",
+        "figures": "draw only the figures of a campaign",
     }
     names = [name for name in COMMANDS if name not in NO_TARGETS]
     names.insert(names.index("report") + 1, "figures")
@@ -244,11 +244,11 @@ def help_lines() -> Iterator[str]:
         yield f"  make {name:<14} {text}"
     yield from (
         "",
-        "Variables of make campaign; docs/options/TARGET.md and 'eyelevel TARGET --help' have those of a target:",
+        "Variables of make campaign; docs/options/TARGET.md and 'eyelevel TARGET --help' list those of other targets:",
     )
     for name, option in known["campaign"].variables.items():
         yield f"  {name:<15} {description(option)}"
-    yield from ("", "FROM of make import is a recording:")
+    yield from ("", "FROM of make import is one of these recordings:")
     yield from (f"  {form.DESCRIPTION}" for form in formats())
     yield from ("", "Variables of make itself:")
     for name, (text, takers) in OWN_VARIABLES.items():

@@ -47,16 +47,20 @@ SITE_NAMES, CAMPAIGN_NAMES = late("eyelevel.completion:site_names"), late("eyele
 BROWSER_NAMES, DEVICE_NAMES = late("eyelevel.completion:browser_names"), late("eyelevel.completion:device_names")
 
 HYPOTHESES_FILE = "analysis/hypotheses.toml"
-TRUST = "Trust servers of the certificate authority in this PEM file instead of the public ones."
+TRUST = "Trust the certificate authority in this PEM file instead of the public ones."
 
 OPTIONS: tuple[Option, ...] = (
     # Campaigns, sites, networks and protocols.
     Option(
-        "CAMPAIGN", "A folder in results/, or the path of one.", OF_A_CAMPAIGN, is_required=True, names=CAMPAIGN_NAMES
+        "CAMPAIGN",
+        "A folder in results/, or the path of a campaign.",
+        OF_A_CAMPAIGN,
+        is_required=True,
+        names=CAMPAIGN_NAMES,
     ),
     Option(
         "CAMPAIGN",
-        "Folders in results/, or paths of some.",
+        "Folders in results/, or paths of campaigns.",
         ("quiet-times",),
         is_required=True,
         is_list=True,
@@ -75,7 +79,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--b",
-        "The campaign that is compared.",
+        "The campaign that is compared with A.",
         ("compare",),
         is_required=True,
         names=CAMPAIGN_NAMES,
@@ -85,7 +89,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("URL", "The page, such as https://www.gnu.org/.", ("answer",)),
     Option(
         "SITES",
-        "URLs, or files of lines NAME URL; sites.txt unless given.",
+        "URLs, or files with lines NAME URL; by default sites.txt.",
         ("record",),
         is_list=True,
         parameter="sources",
@@ -93,17 +97,22 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "SITES",
-        "Folders in sites/, or all; those that are not closed yet unless given.",
+        "Folders in sites/, or all; by default those that are not complete.",
         ("close",),
         is_list=True,
         names=SITE_NAMES,
         parameter="names",
         metavar="[SITE]...",
     ),
-    Option("SITES", "Demo sites; all unless given.", ("demo",), is_list=True, parameter="names", metavar="[SITE]..."),
+    Option("SITES", "Demo sites; by default all.", ("demo",), is_list=True, parameter="names", metavar="[SITE]..."),
     Option("SITE", "A folder in sites/.", ("export", "edit"), is_required=True, names=SITE_NAMES, parameter="name"),
     Option(
-        "FROM", "A recording in one of these formats.", ("import",), is_required=True, type=PATH, parameter="source"
+        "FROM",
+        "A recording; 'eyelevel import --help' lists the formats.",
+        ("import",),
+        is_required=True,
+        type=PATH,
+        parameter="source",
     ),
     Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
     Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=FOLDER),
@@ -113,7 +122,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("SHELL", "The shell.", ("completion",), is_required=True, choices=("bash", "zsh", "fish")),
     Option(
         "COMMAND",
-        "The command to run; a shell unless given.",
+        "The command to run; by default a shell.",
         ("replay",),
         is_list=True,
         type=click.UNPROCESSED,
@@ -138,9 +147,9 @@ OPTIONS: tuple[Option, ...] = (
         names=NETWORK_NAMES,
     ),
     Option("--net", "A network.", ("replay",), is_required=True, names=NETWORK_NAMES),
-    Option("--net", "The network that sites are replayed on.", ("close",), default=CLOSE_NETWORK, names=NETWORK_NAMES),
+    Option("--net", "The network on which sites are replayed.", ("close",), default=CLOSE_NETWORK, names=NETWORK_NAMES),
     Option("--net", "With --live: the network that this machine is on.", ("record",), names=NETWORK_NAMES),
-    Option("--net", "The network of the runs, where the campaign has several.", ("waterfall",), names=NETWORK_NAMES),
+    Option("--net", "The network of the runs, if the campaign has several.", ("waterfall",), names=NETWORK_NAMES),
     Option("--proto", "Protocols (a,b), or all. Gains are relative to the first.", MEASURING, names=PROTOCOL_NAMES),
     Option(
         "--proto",
@@ -165,13 +174,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("--sites", "Folders in sites/ or demo sites (a,b).", (STUDY,), names=SITE_NAMES),
     Option(
         "--sites",
-        "Sites (a,b) whose servers are measured as --server-rtts places them; nothing else is measured.",
+        "Sites (a,b) whose servers' extra round-trip times (--server-rtts) are measured; by default nothing else is.",
         ("validate",),
         names=SITE_NAMES,
     ),
     Option(
         "--sites",
-        "With --net: sites (a,b) that are loaded; best the heaviest of the campaigns to come.",
+        "With --net: sites (a,b) to load; choose the heaviest sites of your planned campaigns.",
         ("lanes",),
         default=LANES_SITE,
         names=SITE_NAMES,
@@ -180,15 +189,15 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--site", "The site that is replayed.", ("load",), is_required=True, names=SITE_NAMES, parameter="site_name"
     ),
-    Option("--site", "A folder in sites/; with URL, the name of its site.", ("answer",), names=SITE_NAMES),
+    Option("--site", "A folder in sites/; with URL, the name for the page's site.", ("answer",), names=SITE_NAMES),
     Option(
         "--site",
         "The site whose films are shown.",
         ("report",),
-        usual="that whose SI and PLT disagree most",
+        usual="the one whose SI and PLT disagree most",
         names=SITE_NAMES,
     ),
-    Option("--site", "The site of the runs, where the campaign has several.", ("waterfall",), names=SITE_NAMES),
+    Option("--site", "The site of the runs, if the campaign has several.", ("waterfall",), names=SITE_NAMES),
     Option(
         "--sites-folder",
         "Another folder of sites.",
@@ -200,22 +209,24 @@ OPTIONS: tuple[Option, ...] = (
     # How much is measured.
     Option(
         "--runs",
-        "Runs of each site, network and protocol, or auto: until the verdicts are clear.",
+        "Runs for each site, network and protocol, or auto: measure until the verdicts are clear.",
         ("campaign",),
         usual=str(RUNS),
     ),
-    Option("--runs", "Runs of each site, network and protocol.", (STUDY,), type=COUNT),
+    Option("--runs", "Runs for each site, network and protocol.", (STUDY,), type=COUNT),
     Option(
         "--runs",
-        "Runs of each protocol on each network, or auto: until the verdict is clear.",
+        "Runs for each protocol on each network, or auto: measure until the verdict is clear.",
         ("answer",),
         usual="auto",
     ),
-    Option("--max-runs", "With --runs auto: at most so many.", ("campaign",), type=COUNT, usual=str(RUNS)),
-    Option("--seed", "Seed of the order of runs and of their losses.", MEASURING, type=int, usual="1", setting="seed"),
+    Option("--max-runs", "With --runs auto: the maximum number of runs.", ("campaign",), type=COUNT, usual=str(RUNS)),
+    Option(
+        "--seed", "Seed for the order of runs and for packet losses.", MEASURING, type=int, usual="1", setting="seed"
+    ),
     Option(
         "--repeats",
-        "How often a run that does not count is repeated.",
+        "How often to repeat a run that does not count.",
         ("campaign",),
         type=click.IntRange(min=0),
         usual=str(REPEATS),
@@ -229,15 +240,15 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--budget", "Time limit (90s, 60m, 2h15m); sets the maximum number of runs.", ("answer",), usual=ANSWER_BUDGET
     ),
-    Option("--loads", "Loads over each protocol.", ("close",), type=COUNT, default=CLOSE_LOADS),
-    Option("--loads", "Loads of each cell.", ("interop",), type=COUNT, default=1),
+    Option("--loads", "Loads for each protocol.", ("close",), type=COUNT, default=CLOSE_LOADS),
+    Option("--loads", "Loads for each cell of the table.", ("interop",), type=COUNT, default=1),
     Option(
         "--live",
-        "Also load each page so often without the recorder, and keep its times for 'eyelevel fidelity'.",
+        "Also load each page this many times without the recorder, and keep the times for 'eyelevel fidelity'.",
         ("record",),
         type=COUNT,
     ),
-    Option("--sittings", "Calibrate each device so often, and test its pace.", ("devices",), type=COUNT),
+    Option("--sittings", "Calibrate each device this many times, and test its pace.", ("devices",), type=COUNT),
     # How pages are loaded and served.
     Option("--browser", "Browsers (a,b), or all.", ("campaign",), usual=DEFAULT_BROWSER, names=BROWSER_NAMES),
     Option("--browser", "The browser.", (STUDY,), choices=BROWSERS, usual=DEFAULT_BROWSER),
@@ -251,26 +262,26 @@ OPTIONS: tuple[Option, ...] = (
     Option("--mobile", "Load the pages as on a phone.", ("record",), is_flag=True),
     Option(
         "--repeatable/--as-recorded",
-        "Whether pages get the script that makes them ask for the same on every load.",
+        "Whether to insert the script that makes a page send the same requests on every load.",
         ("campaign",),
         usual="repeatable",
         setting="repeatable",
     ),
     Option(
         "--repeatable/--as-recorded",
-        "Whether pages get the script that makes them ask for the same on every load.",
+        "Whether to insert the script that makes a page send the same requests on every load.",
         ("close",),
         default=True,
     ),
     Option(
         "--repeatable/--as-recorded",
-        "Whether pages get the script that makes them ask for the same on every load.",
+        "Whether to insert the script that makes a page send the same requests on every load.",
         ("replay",),
         default=False,
     ),
     Option(
         "--shells",
-        "Shells that emulate networks; mahimahi: upstream's, once 'make setup SHELLS=mahimahi' has installed them.",
+        "Shells that emulate networks; mahimahi: the upstream shells, which 'make setup SHELLS=mahimahi' installs.",
         ("campaign",),
         choices=SHELLS,
         usual=DEFAULT_SHELLS,
@@ -278,7 +289,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--shells",
-        "Shells that emulate networks; mahimahi: upstream's, once 'make setup SHELLS=mahimahi' has installed them.",
+        "Shells that emulate networks; mahimahi: the upstream shells, which 'make setup SHELLS=mahimahi' installs.",
         ("replay", "validate"),
         choices=SHELLS,
         default=DEFAULT_SHELLS,
@@ -286,8 +297,8 @@ OPTIONS: tuple[Option, ...] = (
     *(
         Option(
             "--server-rtts",
-            "Distance of servers: off, none; recorded, as far beyond the nearest server as when recorded; "
-            "recorded-12ms, beyond 12 ms; or a file (docs/distant-servers.md).",
+            "Extra round-trip time of servers: off (none); recorded (as recorded, minus that of the nearest server); "
+            "recorded-12ms (as recorded, minus 12 ms); or a file (docs/distant-servers.md).",
             commands,
             usual=OFF if chooses else "",
             default=None if chooses else OFF,
@@ -306,15 +317,19 @@ OPTIONS: tuple[Option, ...] = (
             setting=name.strip("-").replace("-", "_"),
         )
         for name, text, several in (
-            ("--think-time", "Time servers take to answer: off, none; or as recorded.", ("campaign", "answer")),
+            (
+                "--think-time",
+                "Time that servers take to answer: off (none) or recorded (as recorded).",
+                ("campaign", "answer"),
+            ),
             (
                 "--certificates",
-                "Certificate chains: off, one short certificate; or as long as recorded.",
+                "Certificate chains: off (one short certificate) or recorded (as long as recorded).",
                 ("campaign",),
             ),
             (
                 "--alpn",
-                "Protocol over TCP: off, HTTP/2; or HTTP/1.1 alone where only that was recorded.",
+                "Protocol over TCP: off (HTTP/2) or recorded (HTTP/1.1 where only that was recorded).",
                 ("campaign",),
             ),
         )
@@ -323,7 +338,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--limit", "Time limit of a load (s).", ("load",), type=float, default=300.0, parameter="limit_s"),
     Option(
         "--quiet-ms",
-        "For how long the page must ask for nothing (ms).",
+        "Time without responses after which the page has finished (ms).",
         ("load",),
         default=late_value("browsers.browsertime.configuration:QUIET_MS"),
         type=int,
@@ -340,19 +355,19 @@ OPTIONS: tuple[Option, ...] = (
     Option("--films", "Films to keep once their metrics are computed.", ("campaign",), choices=KEPT, usual=USUAL_FILMS),
     Option("--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual=USUAL_QUALITY),
     Option("--film/--no-film", "Whether to film the load.", ("load",), default=True),
-    Option("--film", "Film the loads, and compare the films' last frames.", ("close",), is_flag=True),
-    Option("--film-cores", "Cores of the processor for the film alone, separated by commas.", ("load",), default=""),
+    Option("--film", "Film the loads, and compare their last frames.", ("close",), is_flag=True),
+    Option("--film-cores", "Processor cores reserved for filming, separated by commas.", ("load",), default=""),
     # Hypotheses and questions.
     Option(
         "--hypotheses",
-        "Hypotheses; the campaign keeps them before its first run.",
+        "A file of hypotheses, which the campaign copies before its first run.",
         ("campaign",),
         type=PATH,
         usual=HYPOTHESES_FILE,
     ),
     Option(
         "--hypotheses",
-        "Hypotheses to test instead of the campaign's own; they count as post hoc.",
+        "A file of hypotheses to test instead of the campaign's own; they count as post hoc.",
         ("report",),
         type=PATH,
         usual="those that the campaign declared",
@@ -368,24 +383,25 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--metric",
-        "The run nearest to the median of this metric (si, plt) is the median run.",
+        "The metric (si, plt) by which the median run is chosen.",
         ("waterfall",),
         usual="si and plt together",
     ),
     Option(
         "--threshold",
-        "Starts and durations that differ by so much count as different (ms).",
+        "Mark starts and durations that differ by more than this (ms).",
         ("waterfall",),
         type=click.FloatRange(min=0),
     ),
     Option(
         "--run",
-        "Runs instead of the median ones, by the ends of their folders: tcp+/1-1,quic/2-1, or demo-news/lte/quic/2-1.",
+        "Runs to show instead of the median ones, by the ends of their paths: tcp+/1-1,quic/2-1, or "
+        "demo-news/lte/quic/2-1.",
         ("waterfall",),
     ),
     Option(
         "--against",
-        "Another campaign, from which the second run is taken.",
+        "Another campaign, from which to take the second run.",
         ("waterfall",),
         names=CAMPAIGN_NAMES,
         metavar="CAMPAIGN",
@@ -395,7 +411,7 @@ OPTIONS: tuple[Option, ...] = (
         "--campaign",
         "The folder in results/.",
         MEASURING,
-        usual="the time of day",
+        usual="the date and time",
         names=CAMPAIGN_NAMES,
         parameter="name",
     ),
@@ -417,7 +433,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--package",
-        "Resume from this package of a campaign, if results/ does not have the campaign.",
+        "Resume from this package if the campaign is not in results/.",
         ("campaign",),
         type=PATH,
     ),
@@ -431,28 +447,28 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--estimate",
-        "Print what would be measured, and how long it takes; measure nothing.",
+        "Print the planned measurements and their duration; measure nothing.",
         ("reference",),
         is_flag=True,
     ),
     Option(
         "--lanes",
-        "Blocks measured at once, each on its own cores: 2; on some networks, more that share these: 2,mss:6; or auto, "
-        "as 'eyelevel lanes' has found (docs/lanes.md).",
+        "Blocks measured at once: 2 (each on its own cores), 2,mss:6 (on the network mss, 6 on each set of cores) or "
+        "auto (as measured by 'eyelevel lanes'; docs/lanes.md).",
         MEASURING,
         usual="1",
     ),
     Option(
         "--lanes",
-        "Blocks measured at once, each on its own cores; auto: as many as 'eyelevel lanes' has found (docs/lanes.md).",
+        "Blocks measured at once, each on its own cores, or auto (as measured by 'eyelevel lanes'; docs/lanes.md).",
         ("worker",),
         default="1",
     ),
     Option("--dask", "Measure on the workers of the cluster with this scheduler: tls://head:8786.", MEASURING),
-    Option("--trust-workers", "Let workers of a cluster measure without 'make validate'.", MEASURING, is_flag=True),
+    Option("--trust-workers", "Let the cluster's workers measure without 'make validate'.", MEASURING, is_flag=True),
     Option(
         "--insecure",
-        "Allow tcp:// beyond this machine: whoever reaches the cluster can run programs as you on all of it.",
+        "Allow tcp:// beyond this machine: anyone who reaches the cluster can then run programs as you on all of it.",
         (*MEASURING, "scheduler", "worker"),
         is_flag=True,
     ),
@@ -470,40 +486,50 @@ OPTIONS: tuple[Option, ...] = (
     Option("--name", "The name of the site.", ("import",), usual="the recording's name"),
     Option(
         "--url",
-        "The page to start from; of a HAR of several pages, the one to import.",
+        "The page to start from; if a HAR has several pages, the one to import.",
         ("import",),
         usual="found in the recording",
     ),
     Option(
         "--keep-cookies",
-        "Keep the values of cookies and the credentials in header fields, which some pages' scripts need. By default "
-        "cookies get stand-ins of the same length and such fields are removed; URLs and bodies stay as they were. Hand "
-        "on only pages that were recorded without a login.",
+        "Keep the values of cookies and the credentials in header fields, which the scripts of some pages need. By "
+        "default, cookies get placeholder values of the same length, and fields with credentials are removed; URLs and "
+        "bodies stay unchanged. Share only pages that were recorded without a login.",
         ("record", "import"),
         is_flag=True,
     ),
     Option(
         "--allow-changed",
-        "Import a collection of web archives (WACZ) of which a file is not what its digest says, and name the file.",
+        "Import a collection of web archives (WACZ) even if a file does not match its digest, and name the file.",
         ("import",),
         is_flag=True,
     ),
     Option(
         "--allow-private",
-        "Let pages reach addresses that are not public. By default a page reaches addresses of its own kind when it is "
-        "recorded, and public ones alone when it is closed.",
+        "Let pages reach addresses that are not public. By default, pages reach public addresses only; a page recorded "
+        "from a private or local address that you named also reaches addresses of that kind.",
         ("answer", "record", "close"),
         is_flag=True,
     ),
     Option(
         "--script",
-        "A page script: steps that are done in the page now and in each load of the site (docs/my-site.md).",
+        "A page script: steps to carry out in the page now and in each load of the site (docs/my-site.md).",
         ("record",),
         type=ABSOLUTE_PATH,
     ),
     Option("--origin-ca", TRUST, ("answer", "record", "close"), type=ABSOLUTE_PATH),
-    Option("--fetch/--no-fetch", "Fetch what is missing.", ("close",), usual="fetch for pages that we recorded"),
-    Option("--recorded", "Unless sites are named: close only those that were recorded here.", ("close",), is_flag=True),
+    Option(
+        "--fetch/--no-fetch",
+        "Fetch missing responses.",
+        ("close",),
+        usual="fetch for pages that were recorded with Eyelevel",
+    ),
+    Option(
+        "--recorded",
+        "Complete only sites that were recorded with Eyelevel, unless sites are named.",
+        ("close",),
+        is_flag=True,
+    ),
     Option(
         "--as",
         "The format.",
@@ -513,17 +539,17 @@ OPTIONS: tuple[Option, ...] = (
         parameter="form",
     ),
     Option("--as", "The variant's name, after the @.", ("edit",), is_required=True, parameter="variant_name"),
-    Option("--drop", "Leave out the responses of these URLs: PATTERN.", ("edit",), is_list=True, metavar="TEXT"),
+    Option("--drop", "Drop the responses whose URLs match PATTERN.", ("edit",), is_list=True, metavar="TEXT"),
     Option(
         "--replace",
-        "Answer with a file, in the recorded encoding: 'PATTERN -> FILE'.",
+        "Replace the content by that of a file, in the recorded encoding: 'PATTERN -> FILE'.",
         ("edit",),
         is_list=True,
         metavar="TEXT",
     ),
     Option(
         "--delay",
-        "Time servers take to answer (ms), with --think-time recorded: 'PATTERN -> MS'.",
+        "Time that servers take to answer (ms), with --think-time recorded: 'PATTERN -> MS'.",
         ("edit",),
         is_list=True,
         metavar="TEXT",
@@ -539,70 +565,86 @@ OPTIONS: tuple[Option, ...] = (
     # Networks: traces, drawings and probes.
     Option(
         "--heavy",
-        "FROM is CellReplay's light trace of a direction, and this its heavy one.",
+        "CellReplay's heavy trace of the direction, if FROM is its light trace.",
         ("convert-trace",),
         type=PATH,
     ),
-    Option("--time", "FROM is a log: its column with the time (s), or date.", ("convert-trace",)),
-    Option("--rate", "Its column with the rate (Mbit/s).", ("convert-trace",)),
-    Option("--rtt", "Its column with the round-trip time (ms), half of which is each direction's.", ("convert-trace",)),
-    Option("--delay", "Its column with the delay of one direction (ms).", ("convert-trace",)),
-    Option("--loss", "Its column with the share of packets that are lost.", ("convert-trace",)),
-    # A longer drawing is unreadable, and would fill the memory.
-    Option("--seconds", "How long a time is drawn (s).", ("networks",), type=click.FloatRange(1, 3600), default=60.0),
+    Option("--time", "If FROM is a log, its column with the time (s) or date.", ("convert-trace",)),
+    Option("--rate", "The log's column with the rate (Mbit/s).", ("convert-trace",)),
     Option(
-        "--to", "The other machine, on which --serve runs: its name or address.", ("probe-network",), parameter="host"
+        "--rtt", "The log's column with the round-trip time (ms); each direction gets half of it.", ("convert-trace",)
     ),
+    Option("--delay", "The log's column with the delay of one direction (ms).", ("convert-trace",)),
+    Option("--loss", "The log's column with the share of lost packets.", ("convert-trace",)),
+    # A longer drawing is unreadable, and would fill the memory.
+    Option("--seconds", "Period to draw (s).", ("networks",), type=click.FloatRange(1, 3600), default=60.0),
+    Option("--to", "Name or address of the other machine, which runs --serve.", ("probe-network",), parameter="host"),
     Option(
         "--serve",
-        "Be the other end, at this address of this machine, until interrupted.",
+        "Serve as the other end, at this address of this machine, until Ctrl-C.",
         ("probe-network",),
         parameter="address",
     ),
     Option(
         "--port",
-        "Port of TCP and of UDP.",
+        "Port for TCP and UDP.",
         ("probe-network",),
         type=click.IntRange(1, 65535),
         default=late_value("measure.probe.conversation:PORT"),
     ),
     Option(
         "--secret",
-        "The file with the secret of both ends.",
+        "The file with the secret that both ends share.",
         ("probe-network",),
         type=PATH,
         usual="probe/secret in the cache",
     ),
     Option(
         "--most-mb",
-        "Send no more in both directions together; with --serve, no more for one probe (MB).",
+        "Maximum traffic in both directions together; with --serve, for one probe (MB).",
         ("probe-network",),
         type=click.FloatRange(min=1),
         default=MOST_MB,
     ),
     Option("--name", "The name of the network.", ("probe-network",), usual="the host's"),
-    Option("--quick", "Take a third of the time; losses are known less well.", ("probe-network",), is_flag=True),
-    Option("--quick", "Measure fewer losses of networks, and fewer loads.", ("validate",), is_flag=True),
+    Option("--quick", "Take a third of the time; loss rates are less precise.", ("probe-network",), is_flag=True),
+    Option("--quick", "Measure fewer packet losses and fewer loads.", ("validate",), is_flag=True),
     # Interop.
     Option("--server", "Servers (a,b).", ("interop",), usual="all"),
-    Option("--test", "Tests (a,b), by the names in the table's head.", ("interop",), usual="all"),
+    Option("--test", "Tests (a,b), as named in the table's header.", ("interop",), usual="all"),
     # Pages that the program serves.
     Option("--port", "The page's port on 127.0.0.1.", ("review",), type=int, default=0, usual="a free one"),
     Option("--open/--no-open", "Whether to open the page in a browser.", ("review",), default=True, parameter="browse"),
-    Option("--host", "The address to listen at.", ("user-study serve",), default=LOCAL),
+    Option("--host", "The address to listen on.", ("user-study serve",), default=LOCAL),
     Option("--port", "The port; 0 for a free one.", ("user-study serve",), type=int, default=USER_STUDY_PORT),
-    Option("--host", "This machine's address to listen at.", ("worker",), usual="that from which SCHEDULER is reached"),
-    Option("--renew", "Replace keys that exist; they are of no use then.", ("cluster-keys",), is_flag=True),
+    Option(
+        "--host",
+        "The address of this machine to listen on.",
+        ("worker",),
+        usual="the one from which SCHEDULER is reached",
+    ),
+    Option("--renew", "Replace existing keys; the old ones become useless.", ("cluster-keys",), is_flag=True),
     # Simulated campaigns.
     Option("--sites", "Number of sites.", ("simulate",), type=int, default=38),
-    Option("--runs", "Runs of each setting.", ("simulate",), type=int, default=31),
-    Option("--quic", "Difference of QUIC's times from TCP's, as a share.", ("simulate",), type=float, default=-0.05),
-    Option("--noise", "Distribution of a run's noise.", ("simulate",), choices=NOISES, default="lognormal"),
-    Option("--noise-sd", "Its standard deviation, as a share.", ("simulate",), type=float, default=0.05),
-    Option("--drift", "Growth from the first run to the last, as a share.", ("simulate",), type=float, default=0.0),
-    Option("--seed", "Seed of everything.", ("simulate",), type=int, default=1),
+    Option("--runs", "Runs for each setting.", ("simulate",), type=int, default=31),
     Option(
-        "--runs-seed", "Seed of the noise of runs: another one measures the same pages again.", ("simulate",), type=int
+        "--quic",
+        "Difference of QUIC's times from TCP's, as a share of TCP's.",
+        ("simulate",),
+        type=float,
+        default=-0.05,
+    ),
+    Option("--noise", "Distribution of a run's noise.", ("simulate",), choices=NOISES, default="lognormal"),
+    Option("--noise-sd", "Standard deviation of the noise, as a share.", ("simulate",), type=float, default=0.05),
+    Option(
+        "--drift", "Growth of times from the first run to the last, as a share.", ("simulate",), type=float, default=0.0
+    ),
+    Option("--seed", "Seed for all random numbers.", ("simulate",), type=int, default=1),
+    Option(
+        "--runs-seed",
+        "Seed for the noise of runs; another one simulates a second measurement of the same pages.",
+        ("simulate",),
+        type=int,
     ),
     # Where results go.
     Option(
@@ -618,13 +660,13 @@ OPTIONS: tuple[Option, ...] = (
         type=FILE,
     ),
     Option("--into", "The file or folder to write.", ("export",), type=PATH, usual="SITE.FORMAT"),
-    Option("--into", "The folder of the sites.", ("record",), type=ABSOLUTE_FOLDER, default=SITES),
+    Option("--into", "The folder for the sites.", ("record",), type=ABSOLUTE_FOLDER, default=SITES),
     Option(
         "--into",
-        "The folder to write. A package stays as it is.",
+        "The folder to write. A package itself is not changed.",
         ("report",),
         type=NEW_FOLDER,
-        usual="report/ in the campaign's",
+        usual="report/ in the campaign's folder",
     ),
     Option("--into", "The folder to write.", ("package",), type=NEW_FOLDER, usual="results/CAMPAIGN-package"),
     Option(
@@ -634,9 +676,15 @@ OPTIONS: tuple[Option, ...] = (
         type=NEW_FOLDER,
         usual="next to the declaration",
     ),
-    Option("--into", "The folder for page, JSON and tables.", ("compare",), type=NEW_FOLDER, usual="compare/A in B's"),
-    Option("--into", "A CSV file with the changes of each run.", ("quiet-times",), type=FILE, parameter="file"),
-    Option("--into", "The folder of the drawing.", ("networks",), type=FOLDER, default=RESULTS / "networks"),
+    Option(
+        "--into",
+        "The folder for the page, JSON and tables.",
+        ("compare",),
+        type=NEW_FOLDER,
+        usual="compare/A in B's folder",
+    ),
+    Option("--into", "A CSV file for the changes of each run.", ("quiet-times",), type=FILE, parameter="file"),
+    Option("--into", "The folder for the drawing.", ("networks",), type=FOLDER, default=RESULTS / "networks"),
     Option(
         "--into",
         "The networks.toml to which the profile is added.",
@@ -644,18 +692,20 @@ OPTIONS: tuple[Option, ...] = (
         type=PATH,
         default=late("eyelevel.defaults:profiles"),
     ),
-    Option("--into", "The folder of figures.", ("validate",), type=FOLDER, default=RESULTS / "validation"),
-    Option("--into", "The folder of table and figure.", ("site-info",), type=FOLDER, default=RESULTS / "sites"),
-    Option("--into", "A file for the table, in Markdown, with all that it rests on.", ("interop",), type=FILE),
-    Option("--figures-only", "Draw the figures and nothing else.", ("report",), is_flag=True),
+    Option("--into", "The folder for figures.", ("validate",), type=FOLDER, default=RESULTS / "validation"),
+    Option(
+        "--into", "The folder for the table and the figure.", ("site-info",), type=FOLDER, default=RESULTS / "sites"
+    ),
+    Option("--into", "A Markdown file for the table and its details.", ("interop",), type=FILE),
+    Option("--figures-only", "Draw only the figures.", ("report",), is_flag=True),
     Option(
         "--licence",
-        "The licence of the numbers, as a URL.",
+        "URL of the licence of the numbers.",
         ("package",),
         default=LICENCE,
     ),
     Option("--json", "Print JSON.", ("status",), is_flag=True, parameter="as_json"),
-    Option("--json", "Print JSON, with all that was measured.", ("lanes",), is_flag=True, parameter="as_json"),
+    Option("--json", "Print JSON, with all measurements.", ("lanes",), is_flag=True, parameter="as_json"),
     Option("--json", "Also write the checks to this file.", ("validate",), type=FILE, parameter="file"),
 )
 

@@ -22,33 +22,33 @@ COMMANDS = {
     "export": "export a site in a format that other tools read",
     "edit": "make a variant of a site: drop, replace or delay responses, add header fields",
     "demo": "generate the demo sites",
-    "close": "find what sites ask for that was not recorded, and fetch it where possible",
+    "close": "complete sites: find requests without a recorded response, and fetch these where possible",
     "site-info": "describe the recorded sites",
     "replay": "run a command, or a shell, as the client of a replayed site",
-    "load": "load a replayed site once, from within its replay",
+    "load": "load a replayed site once, inside its replay",
     "campaign": "measure sites over networks and protocols; the same command resumes",
     "status": "show the progress of a campaign",
     "review": "show the films of a campaign, and accept or reject runs by eye",
-    "results": "print the first answer of a campaign",
+    "results": "print the main results of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
-    "reference": "measure the campaign that data/reference.toml declares; writes the package data/reference",
-    "package": "write a campaign as a folder that can be cited, without films and others' content",
+    "reference": "measure the campaign that data/reference.toml declares, and write the package data/reference",
+    "package": "write a campaign as a folder that can be cited, without films and other people's content",
     "waterfall": "show the requests of one run, or of two side by side, over time",
-    "user-study": "write a user study of a campaign's films, and take votes",
+    "user-study": "write a user study of a campaign's films, and collect votes",
     "compare": "compare campaign B with campaign A, before and after a change",
-    "quiet-times": "show what shorter quiet times would have changed in campaigns",
-    "networks": "describe the networks, and draw their rates and delays over time",
+    "quiet-times": "show how shorter quiet times would have changed the runs of campaigns",
+    "networks": "list the networks, and draw their rates and delays over time",
     "convert-trace": "convert published traces and logs into a conditions file or a delivery trace",
-    "probe-network": "measure the path to another machine, as a network of yours",
+    "probe-network": "measure the path to another machine, and add it to your networks",
     "validate": "measure networks and protocols, and compare them with their settings",
     "interop": "test every server with every browser",
-    "devices": "describe the devices, and test whether this machine can keep their paces",
-    "lanes": "find out how many runs this machine can make at once",
-    "cluster-keys": "make the keys by which the machines of a cluster know each other",
-    "scheduler": "give out the blocks of campaigns to the workers of a cluster",
+    "devices": "list the devices, and test whether this machine can keep their paces",
+    "lanes": "measure how many runs this machine can make at once",
+    "cluster-keys": "make the keys with which the machines of a cluster authenticate each other",
+    "scheduler": "distribute the blocks of campaigns to the workers of a cluster",
     "worker": "measure on this machine for a cluster's campaigns",
     "simulate": "write a synthetic campaign with known effects",
-    "completion": "make a shell complete commands, options and names",
+    "completion": "print the script that makes a shell complete commands, options and names",
 }
 
 # Commands that run browsers, servers or shells. The commands of studies do, too.
@@ -141,10 +141,10 @@ def _print_version(context: click.Context, parameter: click.Parameter, wanted: b
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Print the version, and of the checkout that runs its folder and commit.",
+    help="Print the version, and the folder and commit of the checkout.",
 )
 def program() -> None:
-    """Eyelevel: how much faster does a page load over QUIC than over TCP, when TCP is given the same chances?
+    """Eyelevel: how much faster does a page load over QUIC than over TCP that is tuned just as well?
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """

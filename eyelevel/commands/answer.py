@@ -12,9 +12,11 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("answer"))
 def main(**options: Any) -> None:
-    """Answer what HTTP/3 in place of HTTP/2 would change for the page at URL, or for a SITE, in one sentence and on one
-    page: record it, close it, measure it behind networks, and report. Steps that were done before are not done again,
-    so the same command resumes after a stop.
+    """Answer in one sentence, and on one page, whether HTTP/3 instead of HTTP/2 would load the page at URL, or a SITE,
+    faster.
+
+    The command records the page, completes it, measures it on networks, and writes the report. Steps that are done are
+    not repeated, so the same command resumes after a stop.
 
     Example: eyelevel answer https://www.gnu.org/ --net lte,dsl --budget 60m
     """

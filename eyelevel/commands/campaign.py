@@ -40,8 +40,8 @@ DECISIVE = ("net", "proto", "sites")
 def main(**options: Any) -> None:
     """Measure sites over networks and protocols, and print the results.
 
-    Values are separated by commas or blanks. A campaign that exists is resumed with its settings; what is given must
-    agree with them or add to them.
+    Separate values by commas or spaces. An existing campaign is resumed with its settings; the options that you give
+    must agree with them or add to them.
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """

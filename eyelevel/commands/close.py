@@ -32,7 +32,10 @@ def main(
     recorded: bool,
     folder: Path,
 ) -> None:
-    """Close the sites of these names, or all; those that are not closed yet, unless given.
+    """Complete the named sites; by default all that are not complete.
+
+    Completing loads a site in replay to find requests that its recording does not answer, and fetches the responses
+    where possible.
 
     Example: eyelevel close www.yelp.com
     """

@@ -9,9 +9,9 @@ from eyelevel.options import parameters_of
 def main(renew: bool) -> None:
     """Make the keys of a cluster, on its head: a certificate authority, and certificates for head and workers.
 
-    Nodes of a cluster run what other nodes send. With these keys they listen to nobody else, and nobody can read what
-    they send. Every worker needs a copy of the folder that is named at the end. Whoever has it can run programs as
-    you, on all machines of the cluster.
+    Nodes of a cluster run programs that other nodes send. With these keys, nodes accept connections only from each
+    other, and nobody else can read what they send. Every worker needs a copy of the folder that the command names at
+    the end. Anyone who has this folder can run programs as you on all machines of the cluster.
 
     Example: eyelevel cluster-keys
     """

@@ -54,12 +54,12 @@ def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
 
 @click.command(params=parameters_of("compare"))
 def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
-    """Compare campaign B with campaign A (folders in results/, or any paths): what changed between them made loads
-    faster, slower, or neither.
+    """Compare campaign B with campaign A (folders in results/, or paths). Did the change between them make loads
+    faster, slower or neither?
 
-    Exit status: 0, B is not shown to be worse; 1, they cannot be compared; 2, B is shown to be slower than A by more
-    than --worse-than and what the machine's canary allows. Campaigns of a study are compared by the load times of its
-    pages, if these are what it measures.
+    Exit status: 0 if B is not shown to be worse; 1 if they cannot be compared; 2 if B is shown to be slower than A by
+    more than --worse-than plus the canary's allowance. Campaigns of a study are compared by page load times,
+    if the study measures them.
 
     Example: eyelevel compare --a before --b after --worse-than 3%
     """

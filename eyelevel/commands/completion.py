@@ -11,7 +11,8 @@ COMPLETES = "_EYELEVEL_COMPLETE"
 
 @click.command(params=parameters_of("completion"))
 def main(shell: str) -> None:
-    """Print what makes SHELL complete commands, options, and names of networks, protocols, sites and campaigns.
+    """Print the script that makes SHELL complete commands, options, and names of networks, protocols, sites and
+    campaigns.
 
     \b
     In ~/.bashrc:                   eval "$(eyelevel completion bash)"

@@ -20,11 +20,11 @@ LOG_COLUMNS = ("time", "rate", "rtt", "delay", "loss")
 
 @click.command(params=parameters_of("convert-trace"))
 def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> None:
-    """Make a conditions file of FROM: the rate, delay and loss of one direction of a network over time.
+    """Convert FROM into a conditions file: the rate, delay and loss of one direction of a network over time.
 
-    FROM is a delivery trace of Mahimahi's, CellReplay's light trace (--heavy), or a log, a table with columns that
-    are named here, each with its unit if that is another: --rate "throughput:kbit/s". A conditions file becomes a
-    delivery trace. docs/traces.md describes conditions files, and how a network follows one.
+    FROM is a delivery trace of Mahimahi, a light trace of CellReplay (with --heavy), or a log: a table whose columns
+    are named here, each with its unit if that is not ours: --rate "throughput:kbit/s". A conditions file is converted
+    into a delivery trace. docs/traces.md describes conditions files, and how a network follows one.
 
     Example: eyelevel convert-trace log.csv --time timestamp:ms --rate down_kbps:kbit/s --rtt rtt --into down.csv
     """

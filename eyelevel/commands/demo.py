@@ -9,7 +9,7 @@ from record.names import site_folder
 
 @click.command(params=parameters_of("demo"))
 def main(names: tuple[str, ...]) -> None:
-    """Generate the demo sites NAMES, all of them unless given.
+    """Generate the named demo sites; by default all.
 
     Example: eyelevel demo demo-news
     """

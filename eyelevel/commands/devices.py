@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @click.command(params=parameters_of("devices"))
 def main(sittings: int | None) -> None:
-    """Tell what the devices are (tuning/devices.toml, docs/devices.md).
+    """List the devices (tuning/devices.toml, docs/devices.md).
 
-    With --sittings the share of a processor that each needs is searched as in a new campaign, and nine further trials
-    are made with it; it fails when the median of these is not within 5 % of the device's index.
+    With --sittings, each device is calibrated as in a new campaign, which finds the share of a processor that it needs.
+    Nine more trials use this share. The command fails if their median is not within 5 % of the device's index.
 
     Example: eyelevel devices --sittings 3
     """

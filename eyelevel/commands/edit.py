@@ -10,8 +10,9 @@ from record.names import VARIANT, original_of, site_folder
 
 @click.command(params=parameters_of("edit"))
 def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
-    """Make the variant SITE@NAME of SITE, by edits of the responses whose URLs match a PATTERN, in which * stands for
-    any text and ? for any letter. Edits of one kind are made in their order, kinds in that of this list.
+    """Make the variant SITE@NAME of SITE. Each edit changes the responses whose URLs match a PATTERN, in which * stands
+    for any text and ? for any character. Edits are applied kind by kind, in the order of this list; edits of one kind,
+    in the order given.
 
     Example: eyelevel edit shop --as no-fonts --drop '*.woff2'
     """

@@ -12,9 +12,9 @@ from record.names import site_folder
 if TYPE_CHECKING:
     from record.site import Site
 
-HELP = f"""Import the recording SOURCE as a site.
+HELP = f"""Import the recording FROM as a site.
 
-It may be {formats.descriptions()}.
+FROM is {formats.descriptions()}.
 
 Example: eyelevel import ../recordings/www.yelp.com
 """

@@ -37,11 +37,11 @@ T = TypeVar("T")
 def main(
     server: str | None, browser: str | None, test: str | None, loads: int, into: Path | None, results: Path
 ) -> None:
-    """Test every server with every browser, and print a table of what passed, failed, or is unsupported.
+    """Test every server with every browser, and print a table of results: passed, failed or unsupported.
 
-    Each test loads a generated page over each version of HTTP that the server speaks. Fails if any load does; what a
-    server or a browser says that it cannot do is unsupported, and a program that is missing is named with what installs
-    it. docs/interop.md describes each test.
+    Each test loads a generated page over each version of HTTP that the server speaks. The command fails if any load
+    does. A case that a server or browser does not support is unsupported. For a missing program, the command that
+    installs it is named. docs/interop.md describes each test.
 
     Example: eyelevel interop --server nginx,quic_server --browser chromium --test "h2,h3,large response"
     """

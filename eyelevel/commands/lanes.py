@@ -13,8 +13,8 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("lanes"))
 def main(browser: str, net: str | None, sites: str, as_json: bool) -> None:
-    """Measure how many runs this machine can make at once without disturbing each other: on separate cores, and on
-    the networks of --net, several on the same cores.
+    """Measure how many runs this machine can make at once without one disturbing another: on separate cores and, for
+    the networks of --net, on shared cores.
 
     It takes minutes on a small machine and up to hours on a large one. The numbers are kept; `--lanes auto` uses them.
 

@@ -13,9 +13,10 @@ from eyelevel.options import parameters_of
 def main(
     site_name: str, proto: str, limit_s: float, film: bool, film_cores: str, quiet_ms: int, browser: str, folder: Path
 ) -> None:
-    """Load a site once in a fresh browser, and film it. To be run in a replay: outside, the site's hosts do not exist.
+    """Load a site once in a fresh browser, and film it. Run this command inside a replay: outside, the site's hosts do
+    not exist.
 
-    Its exit status is that of Browsertime.
+    The exit status is that of Browsertime.
 
     Example: eyelevel replay --site demo-news --net lte --proto quic -- \\
     eyelevel load --site demo-news --proto quic --into results/visit

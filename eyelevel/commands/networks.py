@@ -82,7 +82,7 @@ def sources(chosen: list[Network], said: Mapping[str, str]) -> list[str]:
 
 @click.command(params=parameters_of("networks"))
 def main(net: str | None, seconds: float, into: Path) -> None:
-    """Tell what each network is and where its numbers come from, and draw its rate and its round-trip time over time.
+    """List the networks and the sources of their numbers, and draw their rates and round-trip times over time.
 
     Example: eyelevel networks --net lte,starlink
     """

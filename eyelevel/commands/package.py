@@ -16,8 +16,10 @@ from record.privacy import secret_parameters
 
 @click.command(params=parameters_of("package"))
 def main(campaign: str, into: Path | None, licence: str) -> None:
-    """Write CAMPAIGN (a folder in results/, or any path of one) as a folder that can be cited: an RO-Crate with its
-    numbers, settings, validation and report, with checksums and a data sheet, without films, logs and others' content.
+    """Write CAMPAIGN (a folder in results/, or a path) as a folder that can be cited.
+
+    The folder is an RO-Crate with the campaign's numbers, settings, validation and report, checksums and a data sheet.
+    It has no films, no logs and no other people's content.
 
     Example: eyelevel package try --into try-data
     """

@@ -25,12 +25,12 @@ def main(
 ) -> None:
     """Measure the path between this machine and another: round trip, rate, queue and loss of both directions.
 
-    The answer is a network of yours for campaigns: up is from this machine to the other. Begin with --serve on the
-    other machine, which makes the secret; copy it to this one. docs/probe-network.md says what is measured how, and
-    what such a profile does not say.
+    The result is a network for your campaigns; its uplink is the direction from this machine to the other. Start with
+    --serve on the other machine, which makes the secret, and copy the secret to this machine. docs/probe-network.md
+    describes the measurements and their limits.
 
     \b
-    Example, the second command on the machine 192.0.2.7:
+    Example (run the second command first, on the machine 192.0.2.7):
       eyelevel probe-network --to 192.0.2.7
       eyelevel probe-network --serve 192.0.2.7
     """

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @click.command(params=parameters_of("quiet-times"))
 def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None:
-    """Tell by network what shorter quiet times would have changed in the runs of each CAMPAIGN (a folder in results/,
-    or any path of one), which stay as they are.
+    """Show, for each network, how shorter quiet times would have changed the runs of each CAMPAIGN (a folder in
+    results/, or a path). The runs stay unchanged.
 
-    A page has finished when no response to it has ended for a while after its load event, quiet_ms in networks.toml,
-    and none is under way.
+    A page has finished when, after its load event, no response to it has ended for the quiet time (quiet_ms in
+    networks.toml) and none is under way.
 
     Example: eyelevel quiet-times try --quiet-ms 1000,2000
     """

@@ -27,12 +27,12 @@ def main(
     net: str | None,
     script: Path | None,
 ) -> None:
-    """Record the pages at URLs, or those that files list; the pages of sites.txt unless given.
+    """Record the pages at URLs, or those that files list; by default the pages of sites.txt.
 
-    An older site stays as it is until its page has been recorded again in full. A page that fails does not
-    stop the others.
+    An older site stays unchanged until its page has been recorded again in full. If a page fails, the others are still
+    recorded.
 
-    A page script does a few steps in each page, such as to accept cookies, and is kept with the site.
+    A page script carries out a few steps in each page, such as accepting cookies, and is kept with the site.
 
     Example: eyelevel record https://www.gnu.org/
     """

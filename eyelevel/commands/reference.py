@@ -13,8 +13,8 @@ from eyelevel.options import parameters_of
 def main(**options: Any) -> None:
     """Measure the reference campaign as data/reference.toml declares it, and write it as the package data/reference.
 
-    Sites that are not there are imported from the corpus, and closed. It resumes where it stopped; on another machine,
-    or where its results are gone, from the package.
+    Missing sites are imported from the corpus and completed. The command resumes where it stopped; on another machine,
+    or if the results are missing, it resumes from the package.
 
     Example: eyelevel reference --budget 2h
     """

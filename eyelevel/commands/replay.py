@@ -36,7 +36,7 @@ def main(
 ) -> None:
     """Run COMMAND, or a shell, with a recorded site at the other end of an emulated network.
 
-    Its exit status is that of COMMAND.
+    The exit status is that of COMMAND.
 
     Example: eyelevel replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
     """

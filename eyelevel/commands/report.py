@@ -14,7 +14,7 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("report"))
 def main(campaign: str, site: str | None, file: Path | None, figures_only: bool, into: Path | None) -> None:
-    """Write the report of CAMPAIGN (a folder in results/, or any path of one) into its folder report/.
+    """Write the report of CAMPAIGN (a folder in results/, or a path) into its folder report/.
 
     Example: eyelevel report try --site demo-news
     """

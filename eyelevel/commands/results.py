@@ -9,7 +9,7 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("results"))
 def main(campaign: str) -> None:
-    """Print what CAMPAIGN (a folder in results/, or any path of one) has found so far.
+    """Print the results of CAMPAIGN (a folder in results/, or a path) so far.
 
     Example: eyelevel results try
     """

@@ -15,7 +15,7 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("review"))
 def main(campaign: str, port: int, browse: bool) -> None:
-    """Show the runs of CAMPAIGN (a folder in results/, or any path of one) and take decisions on them.
+    """Show the runs of CAMPAIGN (a folder in results/, or a path), and accept or reject them by eye.
 
     Example: eyelevel review try
     """

@@ -8,7 +8,8 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("scheduler"))
 def main(address: str, insecure: bool) -> None:
-    """Be the scheduler of a cluster, on its head, until Ctrl-C; listen at ADDRESS, a machine's with or without a port.
+    """Run the scheduler of a cluster, on its head, until Ctrl-C. It listens on ADDRESS, an address of this machine with
+    or without a port.
 
     Example: eyelevel scheduler 10.0.0.1
     """

@@ -21,7 +21,7 @@ def main(
     seed: int,
     runs_seed: int | None,
 ) -> None:
-    """Write a simulated campaign as FOLDER.
+    """Write a simulated campaign into FOLDER.
 
     Example: eyelevel simulate results/simulated --quic -0.1
     """

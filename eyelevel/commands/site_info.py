@@ -14,7 +14,7 @@ from record.layout import INDEX
 
 @click.command(params=parameters_of("site-info"))
 def main(into: Path) -> None:
-    """Print a table of the recorded sites, and write it and the paper's Figure 1 as files.
+    """Print a table of the recorded sites, and save the table and the paper's Figure 1 as files.
 
     Example: eyelevel site-info --into results/sites
     """

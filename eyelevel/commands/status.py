@@ -24,7 +24,7 @@ WIDE = 1000
 
 @click.command(params=parameters_of("status"))
 def main(campaign: str, as_json: bool) -> None:
-    """Print how CAMPAIGN (a folder in results/, or any path of one) stands.
+    """Show the progress of CAMPAIGN (a folder in results/, or a path).
 
     Example: eyelevel status try
     """

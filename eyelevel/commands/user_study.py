@@ -15,7 +15,7 @@ from eyelevel.options import parameters_of
 
 @click.group()
 def main() -> None:
-    """Show people the films of a campaign, take their votes, and report them beside its metrics.
+    """Show people the films of a campaign, collect their votes, and report them next to its metrics.
 
     Example: eyelevel user-study write try
     """
@@ -23,7 +23,7 @@ def main() -> None:
 
 @main.command(params=parameters_of("user-study write"))
 def write(campaign: str, file: Path | None) -> None:
-    """Write the user study of CAMPAIGN (a folder in results/, or any path of one) into its folder user-study/.
+    """Write the user study of CAMPAIGN (a folder in results/, or a path) into its folder user-study/.
 
     Example: eyelevel user-study write try --study my-study.toml
     """
@@ -58,7 +58,7 @@ def write(campaign: str, file: Path | None) -> None:
 
 @main.command(params=parameters_of("user-study serve"))
 def serve(folder: Path, host: str, port: int) -> None:
-    """Serve the user study in FOLDER (that of a kit, or of its campaign), and keep the votes that come in.
+    """Serve the user study in FOLDER (the folder of a kit or of its campaign), and keep the votes.
 
     Example: eyelevel user-study serve results/try
     """

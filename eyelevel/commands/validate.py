@@ -101,18 +101,20 @@ def main(
     file: Path | None,
     into: Path,
 ) -> None:
-    """Measure networks and protocols, compare with their settings, and print a table. Fails if a check does.
+    """Measure networks and protocols, compare them with their settings, and print a table. The command fails if a check
+    fails.
 
-    Networks are measured as the chosen shells emulate them, protocols always behind ours, which can lose a chosen
-    packet.
+    Networks are measured in the chosen shells, protocols always in ours, which can drop a chosen packet.
 
-    A network: minimum round-trip time, rate, loss and queue of each direction, and that names are resolved beside it.
-    A protocol, from a capture at the server of loads by the browser: what TLS and QUIC agreed on, certificates,
-    initial window, pacing, the window after a pause, congestion control as the kernel tells it and by its answer to
-    losses, the share of the window that it keeps after one loss and how fast that grows back, the order of service, the
-    bytes in front of an urgent response, and round trips before the first request.
+    A network: minimum round-trip time, rate, loss and queue of each direction, and whether names are resolved without
+    using the link.
 
-    A site (--sites with --server-rtts): by how much the round trip to each server is longer than the network's.
+    A protocol, from a capture at the server while the browser loads pages: the parameters that TLS and QUIC negotiated,
+    certificates, initial window, pacing, the window after a pause, congestion control as the kernel reports it and as
+    its response to losses shows it, the share of the window that is kept after one loss, how fast the window grows
+    back, the order of service, the bytes sent before an urgent response, and round trips before the first request.
+
+    A site (--sites with --server-rtts): the extra round-trip time of each server.
 
     Example: eyelevel validate --net lte --proto tcp+,quic
     """

@@ -31,8 +31,8 @@ def main(
     metric: str | None,
     threshold: float | None,
 ) -> None:
-    """Write a waterfall of CAMPAIGN (a folder in results/, or any path of one) into its folder waterfalls/: a page, and
-    the HAR of each run.
+    """Write a waterfall of CAMPAIGN (a folder in results/, or a path) into its folder waterfalls/: a page, and the HAR
+    of each run.
 
     \b
     Examples:

@@ -10,9 +10,10 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("worker"))
 def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
-    """Be a worker of the cluster whose scheduler has the address SCHEDULER, until Ctrl-C or until that ends.
+    """Run a worker of the cluster whose scheduler has the address SCHEDULER, until Ctrl-C or until the scheduler ends.
 
-    A machine has one worker, and measures nothing else meanwhile. A campaign must say how many lanes workers have.
+    A machine runs one worker, and measures nothing else meanwhile. A campaign must be given (--lanes) the number of
+    lanes that its workers have.
 
     Example: eyelevel worker tls://10.0.0.1:8786
     """
