@@ -91,15 +91,15 @@ def with_sharing(
 
     if fault := sharing_fault(network):
         raise EyelevelError(fault)
-    found = calibrated_sharing(network, sites, browser, lanes, announce)
+    result = calibrated_sharing(network, sites, browser, lanes, announce)
     calibration = dict(lanes.calibration or {})
     calibration[SHARING] = {
         **calibration.get(SHARING, {}),
-        network.name: record_of(found, network, sites, browser),
+        network.name: record_of(result, network, sites, browser),
     }
     at_once = {name: number for name, number in lanes.at_once.items() if name != network.name}
     return replace(
-        lanes, calibration=calibration, at_once=at_once | ({network.name: found.count} if found.count > 1 else {})
+        lanes, calibration=calibration, at_once=at_once | ({network.name: result.count} if result.count > 1 else {})
     )
 
 

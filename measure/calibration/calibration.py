@@ -88,9 +88,9 @@ def calibrate(
     material: Mapping[str, Any],
 ) -> Lanes:
     """The lanes that a machine with these `cores` takes; `material` describes for the record what is loaded."""
-    found = search(most_lanes(len(cores)), measure_round, announce, in_lanes)
-    lanes = ONE_LANE if found.count == 1 else Lanes(found.count, lanes_of(found.count, list(cores)))
-    return replace(lanes, calibration={**asdict(found), "cores": list(cores), **material})
+    result = search(most_lanes(len(cores)), measure_round, announce, in_lanes)
+    lanes = ONE_LANE if result.count == 1 else Lanes(result.count, lanes_of(result.count, list(cores)))
+    return replace(lanes, calibration={**asdict(result), "cores": list(cores), **material})
 
 
 def in_lanes(count: int) -> str:

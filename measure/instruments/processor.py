@@ -9,8 +9,8 @@ The kernel counts some sleep as waiting. A thread that sleeps while its priority
 6.12 and later: it may still be in a queue then, by delayed dequeue) has waited since then, by the kernel's count, when
 it wakes up. So the servers of a load that was prepared at idle priority seemed to wait from the moment in which they
 got ordinary priority until their first request, for 10 s and more each. No thread can have waited for longer than the
-time since the last sample, except where its wait began before that. What a process is said to have waited beyond this
-is not counted; `impossible` in `PROCESSOR` says how often that was so.
+time since the last sample, except where its wait began before that. A longer wait of a process is not counted;
+`impossible` in `PROCESSOR` says how often there was one.
 """
 
 import math

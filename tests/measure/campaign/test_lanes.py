@@ -416,14 +416,14 @@ def test_the_lanes_of_a_machine_keep_their_cores_and_their_calibration(campaign:
 def test_runs_at_once_take_less_time(campaign: Campaign) -> None:
     row = replace(ROW, site="site", network="dsl", seconds=10.0)
     runs = [replace(row.of, number=number) for number in (1, 2, 3)]
-    for lanes, left in (
+    for lanes, text in (
         (Lanes(2), "10 s left"),
         (Lanes(at_once={"dsl": 4}), "5 s left"),
         (Lanes(2, at_once={"dsl": 2}), "5 s left"),
     ):
         watch = ProgressDisplay(Console(file=io.StringIO()), runs, 0, lanes=lanes)
         watch.notify(Judgement(row, given_up=False))
-        assert watch.time_left() == left
+        assert watch.time_left() == text
     model = campaign.run_model()
     whole = forecast(runs, [row], campaign.folder, model)
     shared = forecast(runs, [row], campaign.folder, model, Lanes(2, at_once={"dsl": 4}).runs_at_once)
