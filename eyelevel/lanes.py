@@ -179,6 +179,8 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
             "use another campaign name"
         )
     require_sharing(campaign, lanes)
+    if not options.dask and (fault := memory_fault(lanes)):
+        raise EyelevelError(f"LANES={lanes.value()}: {fault}")
     if lanes.lanes and (fault := lanes_fault(document, machine_name(), lanes.record())):
         raise EyelevelError(f"{folder.name}: {fault}; give this process the same ones, or use another campaign name")
     return lanes
@@ -187,22 +189,26 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
 def require_sharing(campaign: Campaign, lanes: Lanes) -> None:
     """Raises EyelevelError unless loads of `campaign` may share processors as `lanes` has it."""
     fault = None
-    for name, number in lanes.at_once.items():
+    for name in lanes.at_once:
         if not (network := campaign.networks.get(name)):
             fault = f"{name} is none of the campaign's networks"
         elif type(campaign.method) is not Method:
             fault = "only loads of pages can share processors, not those of a study"
         elif not campaign.loading.filmed:
             fault = "without a film nobody sees when a load's busy beginning is over"
-        elif number * MEMORY_OF_LOAD_BYTES * lanes.count > (free := psutil.virtual_memory().available):
-            needed = in_bytes(number * lanes.count * MEMORY_OF_LOAD_BYTES)
-            fault = (
-                f"{number * lanes.count} loads need {needed} of memory, and {in_bytes(free)} are free; let fewer share"
-            )
         else:
             fault = sharing_fault(network)
         if fault:
             raise EyelevelError(f"LANES={lanes.value()}: {fault}")
+
+
+def memory_fault(lanes: Lanes) -> str | None:
+    """Why this machine has too little memory for as many loads at once as `lanes` has; or None."""
+    loads = lanes.count * lanes.loads_of_cores
+    needed, free = loads * MEMORY_OF_LOAD_BYTES, psutil.virtual_memory().available
+    if loads == 1 or needed <= free:
+        return None
+    return f"{loads} loads need {in_bytes(needed)} of memory, and {in_bytes(free)} are free; make fewer at once"
 
 
 def sharing_fault(network: Network) -> str | None:

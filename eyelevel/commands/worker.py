@@ -2,6 +2,7 @@
 
 import click
 
+from base.errors import EyelevelError
 from base.privileges import require_browsing
 from eyelevel.arguments import begin
 from eyelevel.defaults import AUTO
@@ -19,7 +20,7 @@ def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
     """
     begin(f"a worker of {scheduler}")
 
-    from eyelevel.lanes import lanes_by_calibration, lanes_by_number
+    from eyelevel.lanes import lanes_by_calibration, lanes_by_number, memory_fault
     from measure.cluster.addresses import scheduler_address
     from measure.cluster.nodes import run_worker
     from measure.host.exclusive import measuring_alone
@@ -27,5 +28,7 @@ def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
     address = scheduler_address(scheduler, insecure=insecure)
     require_browsing("a worker")
     places = lanes_by_calibration() if lanes == AUTO else lanes_by_number(lanes)
+    if fault := memory_fault(places):
+        raise EyelevelError(f"--lanes {places.value()}: {fault}")
     with measuring_alone("a worker"):
         run_worker(address, host, click.echo, places)

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
@@ -80,6 +81,11 @@ class Block:
     films: FilmPolicy
     earlier: Mapping[Run, tuple[int, int]] = field(default_factory=dict)
     at_once: int = 1
+
+    @property
+    def share(self) -> Fraction:
+        """The share of its lane's processors that this block takes."""
+        return Fraction(1, self.at_once)
 
     @property
     def is_shared(self) -> bool:

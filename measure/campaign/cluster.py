@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -141,8 +142,9 @@ class Cluster:
 
     def places(self, worker: str) -> list[Place]:
         """The places of `worker`: its lanes, or the worker itself. Each measures a block at a time."""
-        count = self._campaign.lanes.count
-        return [(worker, None)] if count == 1 else [(worker, lane) for lane in range(1, count + 1)]
+        lanes = self._campaign.lanes
+        numbers = range(1, lanes.count * lanes.loads_of_cores + 1)
+        return [(worker, None)] if lanes.is_one else [(worker, lane) for lane in numbers]
 
     def _fault(self, introduction: Introduction | BaseException) -> str | None:
         """Why a worker must not measure, or None."""
@@ -150,8 +152,8 @@ class Cluster:
             return f"it could not be looked at: {introduction!r}"
         if introduction.fault:
             return introduction.fault
-        if (lanes := introduction.lanes.count) != (count := self._campaign.lanes.count):
-            return f"it measures {lanes} runs at once, and the campaign is one of {count}: 'eyelevel worker --lanes'"
+        if (lanes := introduction.lanes.value()) != (wanted := self._campaign.lanes.value()):
+            return f"it has LANES={lanes}, and the campaign LANES={wanted}: 'eyelevel worker --lanes {wanted}'"
         here = self._versions
         there = {name: introduction.versions.get(name, "absent") for name in here}
         differences = [
@@ -316,6 +318,10 @@ class Dispatch:
         for place in self._free_places():
             if (block := self._next_block()) is None:
                 return
+            if block.share > self._free_share(place):
+                # No other block overtakes it: it might have to wait for ever.
+                self._again.appendleft(block)
+                continue
             self._follow(future := self._submit(place, block))
             self._running[future] = place, block
             for run in block.settings:
@@ -337,6 +343,20 @@ class Dispatch:
         busy = {place for place, _ in self._running.values()}
         known = [worker for worker in self._workers if self._cluster.machine_of(worker)]
         return [place for worker in known for place in self._cluster.places(worker) if place not in busy]
+
+    def _free_share(self, place: Place) -> Fraction:
+        """The share of the processors of `place` that no block takes."""
+        worker, lane = place
+        lanes = self._work.campaign.lanes
+        cores = None if lane is None else lanes.set_of(lane)
+        return 1 - sum(
+            (
+                block.share
+                for (one, other), block in self._running.values()
+                if one == worker and (None if other is None else lanes.set_of(other)) == cores
+            ),
+            Fraction(),
+        )
 
     def _submit(self, place: Place, block: Block) -> Future[Any]:
         worker, lane = place

@@ -64,9 +64,9 @@ def sharing_folders(folder: Path, lanes: Iterable[Lane]) -> dict[Lane, Path | No
         groups[lane.cores].append(lane)
     folder_of: dict[Lane, Path | None] = {}
     for group in groups.values():
-        shared = folder / str(group[0].number) if len(group) > 1 else None
+        shared = folder / f"sharing-{group[0].number}" if len(group) > 1 else None
         if shared:
-            shared.mkdir()
+            shared.mkdir(exist_ok=True)
         folder_of.update(dict.fromkeys(group, shared))
     return folder_of
 
@@ -83,7 +83,7 @@ def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
             # Ask only now: a block that has waited for its lane begins later than was forecast, so it ends later, too.
             if (block := coming.next_in(lane.lane.number, free[cores])) and work.may_begin(block):
                 lane.begin(block, work.results)
-                free[cores] -= share_of(block)
+                free[cores] -= block.share
                 idle.remove(lane)
                 busy[lane.connection] = lane, block
         if not busy:
@@ -92,14 +92,9 @@ def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
             lane, block = busy[connection]
             if isinstance(lane.hear(work.results, work.display.notify), Ending):
                 del busy[connection]
-                free[lane.lane.cores] += share_of(block)
+                free[lane.lane.cores] += block.share
                 idle.append(lane)
                 work.end(block)
-
-
-def share_of(block: Block) -> Fraction:
-    """The share of its lane's cores that `block` takes."""
-    return Fraction(1, block.at_once)
 
 
 class ComingBlocks:
@@ -119,12 +114,12 @@ class ComingBlocks:
         it, or if the next one needs more. Others of the plan do not overtake that one: it might have to wait for
         ever."""
         if waiting := self._waiting[lane]:
-            return waiting.popleft() if share_of(waiting[0]) <= free else None
+            return waiting.popleft() if waiting[0].share <= free else None
         while block := self._next or next(self._coming, None):
             self._next = None
             first = self._lane_of.get(block.number) or lane
             if first == lane:
-                if share_of(block) <= free:
+                if block.share <= free:
                     return block
                 self._next = block
                 return None

@@ -19,6 +19,7 @@ from base.privileges import require_browsing
 from dataset.table import Row
 from measure.campaign.block import Block, Event, Notice, measure_block
 from measure.campaign.lane import Ending, LaneSetting, running_lane
+from measure.campaign.lanes import sharing_folders
 from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot, machine_name
 from measure.campaign.store import FolderStore
@@ -91,7 +92,7 @@ def introduce(question: Question) -> Introduction:
     try:
         require_browsing("a worker")
         lanes = lanes_of_worker()
-        if get_worker().state.nthreads != lanes.count:
+        if get_worker().state.nthreads != lanes.count * lanes.loads_of_cores:
             raise EyelevelError(
                 "one worker is one place to measure, and this one has several threads; start it by 'eyelevel worker'"
             )
@@ -111,7 +112,7 @@ def introduce(question: Question) -> Introduction:
 def validation_of(validate: Validation, networks: Sequence[Network], protocols: Sequence[Protocol]) -> MeasuredSettings:
     """The result of `validate` on this machine, on all its cores, while nothing is measured in its lanes."""
     with (
-        having(lane.number for lane in lanes_of_worker().lanes),
+        having(lane.number for lane in lanes_of_worker().places()),
         working_on(cores_of_worker()),
         tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary,
     ):
@@ -168,8 +169,10 @@ def measure_remotely(
             with idle_priority() as idle, Preparer(store, idle) as preparer:
                 measure_block(block, store, Slot(canaries, browser=browser), notify, preparer)
         else:
-            one = next(one for one in lanes_of_worker().lanes if one.number == lane)
-            with running_lane(LaneSetting(one, store.folder, canaries, browser=browser)) as running:
+            places = lanes_of_worker().places()
+            one, folder_of = places[lane - 1], sharing_folders(Path(get_worker().local_directory), places)
+            setting = LaneSetting(one, store.folder, canaries, browser=browser, sharing=folder_of[one])
+            with running_lane(setting) as running:
                 running.begin(block, store)
                 while not isinstance(running.hear(store, notify), Ending):
                     pass

@@ -115,7 +115,13 @@ async def _run_worker(
             nonlocal worker
             await _wait_for(scheduler, security, announce)
             place = bracketed(host or get_ip(str(parts.hostname)))
-            worker = SilentWorker(scheduler, nthreads=lanes.count, host=place, protocol=parts.scheme, security=security)
+            worker = SilentWorker(
+                scheduler,
+                nthreads=lanes.count * lanes.loads_of_cores,
+                host=place,
+                protocol=parts.scheme,
+                security=security,
+            )
             worker.lanes, worker.cores = lanes, cores
             await _started(worker, f"a worker cannot listen at {place}, or join {scheduler}")
             announce(f"this worker listens at {worker.address}, and measures for {scheduler}")

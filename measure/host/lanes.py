@@ -52,11 +52,19 @@ class Lanes:
         """How many runs on `network` are measured at once, on all cores together."""
         return self.count * self.at_once.get(network, 1)
 
+    @property
+    def loads_of_cores(self) -> int:
+        """How many lanes have the same cores, since loads on some network share them."""
+        return max(self.at_once.values(), default=1)
+
     def places(self) -> tuple[Lane, ...]:
         """All lanes of this machine, numbered from 1: those that share cores follow each other."""
-        each = max(self.at_once.values(), default=1)
-        cores = [lane.cores for lane in self.lanes or lanes_of(self.count) for _ in range(each)]
+        cores = [lane.cores for lane in self.lanes or lanes_of(self.count) for _ in range(self.loads_of_cores)]
         return tuple(Lane(number, one) for number, one in enumerate(cores, start=1))
+
+    def set_of(self, lane: int) -> int:
+        """The number (from 0) of the set of cores of the lane with this number."""
+        return (lane - 1) // self.loads_of_cores
 
     @property
     def is_here(self) -> bool:

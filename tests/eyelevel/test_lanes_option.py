@@ -193,7 +193,7 @@ def test_lanes_that_share_cores_follow_each_other() -> None:
         ("2,mss", "'mss' in LANES is no network"),
         ("moon:2", "LANES=1,moon:2: moon is none of the campaign's networks"),
         ("starlink:2", "LANES=1,starlink:2: starlink changes with time, from when its emulator starts"),
-        ("mss:9999", r"LANES=1,mss:9999: 9999 loads need 4999.5 GB of memory, and .* are free; let fewer share"),
+        ("mss:9999", r"LANES=1,mss:9999: 9999 loads need 4999.5 GB of memory, and .* are free; make fewer at once"),
     ],
 )
 def test_loads_that_cannot_share_a_lane_are_refused(tmp_path: Path, wanted: str, fault: str) -> None:

@@ -49,7 +49,7 @@ def campaign(tmp_path: Path) -> Campaign:
         ({"fault": "nginx is not installed"}, "nginx is not installed"),
         (
             {"lanes": Lanes(2, (Lane(1, (0,)), Lane(2, (1,))))},
-            "it measures 2 runs at once, and the campaign is one of 1: 'eyelevel worker --lanes'",
+            "it has LANES=2, and the campaign LANES=1: 'eyelevel worker --lanes 1'",
         ),
     ],
 )
@@ -65,6 +65,8 @@ def test_a_worker_has_a_place_for_each_lane(campaign: Campaign) -> None:
     assert Cluster("tcp://nowhere:1", campaign).places("w") == [("w", None)]
     in_lanes = replace(campaign, lanes=Lanes(3))
     assert Cluster("tcp://nowhere:1", in_lanes).places("w") == [("w", 1), ("w", 2), ("w", 3)]
+    sharing = replace(campaign, lanes=Lanes(2, at_once={"lte": 3}))
+    assert Cluster("tcp://nowhere:1", sharing).places("w") == [("w", lane) for lane in range(1, 7)]
     # Each worker chooses its own lanes.
     assert in_lanes.document().settings.lanes == 3 and in_lanes.document().lanes == {}
 

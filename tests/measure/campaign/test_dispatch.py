@@ -26,6 +26,7 @@ from measure.campaign.cluster import MOST_WAITING, Cluster, Dispatch, Scheduler
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock, introduce
 from measure.campaign.results import opened
+from measure.host.lanes import Lanes
 from measure.sites.completeness import digest
 from record.site import Site
 
@@ -265,3 +266,41 @@ def test_the_head_is_looked_at_once_however_many_workers_come(
     cluster.measure()
     assert looks == ["versions", "site"]
     assert sum(event.endswith("is looked at") for event in cluster.events) == 20
+
+
+class Pending(MadeUpFuture):
+    """A request whose result never comes."""
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
+        pass
+
+
+def test_blocks_share_a_workers_processors_and_none_overtakes_one_that_needs_all(tmp_path: Path) -> None:
+    campaign = scripted_campaign(tmp_path, "dsl mss", "tcp", runs=4, programs=HERE, lanes=Lanes(2, at_once={"mss": 2}))
+    cluster = MadeUpCluster(campaign)
+    given: list[tuple[int, int]] = []
+
+    def submit(worker: str, function: Callable[..., object], *arguments: Any) -> MadeUpFuture:
+        block, _, lane, _ = arguments
+        given.append((lane, block.at_once))
+        return Pending(None)
+
+    cluster.submit = submit  # type: ignore[method-assign]
+    head = Cluster(cluster.address, campaign)
+    head._machines["a"] = "machine of a"
+    with opened(campaign.folder, campaign.document()) as results:
+        blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
+        shared, whole = ([block for block in blocks if block.at_once == number] for number in (2, 1))
+        work = replace(
+            work_of(campaign, results, ProgressDisplay(Console(file=io.StringIO()), [], 0)),
+            blocks=[shared[0], shared[1], shared[2], whole[0], shared[3]],
+        )
+        dispatch = Dispatch(head, cast(Scheduler, cluster), work)
+        dispatch._workers = ["a"]
+        dispatch._hand_out()
+        # Lanes 1 and 2 have the same processors, and so have 3 and 4.
+        assert given == [(1, 2), (2, 2), (3, 2)]
+        for future in [future for future, ((_, lane), _) in dispatch._running.items() if lane == 3]:
+            dispatch._running.pop(future)
+        dispatch._hand_out()
+        assert given[3:] == [(3, 1)]

@@ -247,8 +247,8 @@ def test_lanes_of_the_same_cores_agree_in_a_folder(tmp_path: Path) -> None:
     alone, *group = Lane(1, (0,)), Lane(2, (1,)), Lane(3, (1,))
     folder_of = sharing_folders(tmp_path, [alone, *group])
     assert folder_of[alone] is None
-    assert folder_of[group[0]] == folder_of[group[1]] == tmp_path / "2"
-    assert (tmp_path / "2").is_dir()
+    assert folder_of[group[0]] == folder_of[group[1]] == tmp_path / "sharing-2"
+    assert (tmp_path / "sharing-2").is_dir()
 
 
 def test_a_lane_goes_on_only_when_its_row_is_kept(campaign: Campaign, lanes: list[RunningLane]) -> None:
