@@ -35,7 +35,6 @@ from tuning.networks import Network
 
 # The key of the calibration that has, for each network, the measurement of how many loads share processors.
 SHARING = "sharing"
-NO_NETWORKS: Mapping[str, Network] = {}
 
 NUMBER = re.compile("[1-9][0-9]{0,3}")
 
@@ -123,15 +122,17 @@ def kept_lanes(browser: str, cores: Cores | None = None) -> Lanes | None:
 
 
 def lanes_by_calibration(
-    browser: str = DEFAULT_BROWSER, cores: Cores | None = None, networks: Mapping[str, Network] = NO_NETWORKS
+    browser: str = DEFAULT_BROWSER, cores: Cores | None = None, networks: Mapping[str, Network] | None = None
 ) -> Lanes:
     """As many lanes of the `cores` (by default this machine's) as the last calibration found for `browser` on any
-    device, shared on those of `networks` that have not changed since.
+    device, shared on those of `networks` that have not changed since (by default on all that were measured).
 
     Raises EyelevelError when there was no calibration.
     """
     program, _ = browser_and_device(browser)
     if lanes := kept_lanes(program, cores):
+        if networks is None:
+            return lanes
         measured = (lanes.calibration or {}).get(SHARING, {})
         at_once = {
             name: number
