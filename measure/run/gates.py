@@ -339,7 +339,7 @@ def beyond_lane(evidence: Evidence, claim: Claim) -> str | None:
 def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
     """The machine's clock was set to another time while the page loaded. The browser's times depend on this clock."""
     if abs(evidence.clock_shift_s) > CLOCK_SHIFT_S:
-        return f"the machine's clock was put by {evidence.clock_shift_s:+.1f} s"
+        return f"the machine's clock was set {evidence.clock_shift_s:+.1f} s off while the page loaded"
     return None
 
 
