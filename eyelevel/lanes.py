@@ -30,7 +30,7 @@ from measure.host.lanes import MEMORY_OF_LOAD_BYTES, Lanes, lanes_of
 from measure.host.topology import whole_cores
 from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
-from tuning.devices import browser_and_device
+from tuning.devices import browser_and_device, device_of
 from tuning.networks import Network
 
 # The key of the calibration that has, for each network, the measurement of how many loads share processors.
@@ -195,6 +195,8 @@ def require_sharing(campaign: Campaign, lanes: Lanes) -> None:
             fault = f"{name} is none of the campaign's networks"
         elif type(campaign.method) is not Method:
             fault = "only loads of pages can share processors, not those of a study"
+        elif any(device_of(browser) for browser in campaign.browsers):
+            fault = "a device needs its processors alone"
         elif not campaign.loading.filmed:
             fault = "without a film nobody sees when a load's busy beginning is over"
         else:

@@ -56,11 +56,12 @@ def turn_of_visit(
     """The turn of the load that this process makes, on its processors. If it `is_prompted`, signs pass through the
     standard input.
 
-    `stamps` gets these entries: when the browser was `ready`, when the load should `begin`, when the page had been
-    `quiet` for a while (all s since 1970), and how idle the processors were at the beginning (`idle_share`; None if the
-    kernel does not say). `has_painted` says whether the film shows the page's first paint. Background flows begin
-    earlier; by then they have run for `cross_traffic_s`. The load waits for idle processors for at most `latest_s`. The
-    function `idle_share` measures how idle they are; by default it measures those of this process.
+    `stamps` gets these entries: when the browser could `start`, when it was `ready`, when the load should `begin`, when
+    the page had been `quiet` for a while (all s since 1970), and how idle the processors were at the beginning
+    (`idle_share`; None if the kernel does not say). `has_painted` says whether the film shows the page's first paint.
+    Background flows begin earlier; by then they have run for `cross_traffic_s`. The load waits for idle processors for
+    at most `latest_s`. The function `idle_share` measures how idle they are; by default it measures those of this
+    process.
     """
     prompter = _take_standard_input() if is_prompted else None
 
@@ -69,6 +70,7 @@ def turn_of_visit(
         # BEGIN may have come, too.
         if prompter and not _received(prompter, len(START)):
             raise EyelevelError("the load was given up before its browser started")
+        stamps["start"] = time.time()
 
     def await_begin(ended: int) -> None:
         stamps["ready"] = time.time()

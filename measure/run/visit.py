@@ -11,9 +11,9 @@ leaves these files in its folder:
     <instruments' files>     those of the instruments that accompany a visit (`measure.instruments`)
     browsertime.log          the output of Browsertime and of the X server
     readiness.json           before the navigation: how long it took until the browser was idle, and the film had begun
-    times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
-                             when the load began, how idle the processors were then, when the first paint was seen,
-                             and when the page had been quiet for a while (`measure.run.turn`)
+    times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser started and
+                             was ready, when the load began, how idle the processors were then, when the first paint
+                             was seen, and when the page had been quiet for a while (`measure.run.turn`)
 """
 
 import json

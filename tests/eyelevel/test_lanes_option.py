@@ -204,6 +204,8 @@ def test_loads_that_cannot_share_a_lane_are_refused(tmp_path: Path, wanted: str,
 def test_loads_of_a_study_and_unfilmed_ones_do_not_share(tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match="without a film nobody sees when a load's busy beginning is over"):
         chosen(tmp_path / "new", "mss:2", filmed=False)
+    with pytest.raises(EyelevelError, match="a device needs its processors alone"):
+        chosen(tmp_path / "new", "mss:2", browser="chromium-on-phone-mid")
     with pytest.raises(EyelevelError, match="only loads of pages can share processors"):
         chosen(tmp_path / "new", "mss:2", method=NotedMethod())
 

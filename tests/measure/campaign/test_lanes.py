@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import permutations
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from base.errors import EyelevelError
 from base.files import write_json
 from base.places import PROJECT
 from base.processes import first_readable
-from dataset.run_files import ATTEMPT, PROCESSOR
+from dataset.run_files import ATTEMPT, PROCESSOR, TIMES
 from dataset.table import Row, read_rows, require_document
 from films.policy import FilmPolicy
 from measure.campaign import slot
@@ -46,6 +47,9 @@ from measure.campaign.store import FolderStore
 from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
 from measure.run.evidence import read_circumstances, read_evidence
 from measure.run.setting import Circumstances, Setting
+from record.demo import generate
+from record.site import write_site
+from tuning import networks, protocols
 
 PATIENCE_S = 60
 TWO = (Lane(1, (0,)), Lane(2, (1,)))
@@ -297,6 +301,36 @@ def test_each_lane_has_canaries_of_its_own() -> None:
 
 
 # Lanes that are processes. (Canaries are not replaced in them.)
+
+
+@pytest.mark.needs_browser
+@pytest.mark.needs_namespaces
+@pytest.mark.loads
+def test_loads_that_share_processors_count_and_their_busy_beginnings_do_not_meet(tmp_path: Path) -> None:
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    campaign = Campaign(
+        tmp_path / "results" / "shared",
+        {site.name: site},
+        {"dsl": networks.load()["dsl"]},
+        {"quic": protocols.load()["quic"]},
+        runs=2,
+        seed=1,
+        films=FilmPolicy("none"),
+        lanes=Lanes(at_once={"dsl": 2}),
+    )
+    measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO()), lanes=campaign.lanes), measure_in_lanes)
+    one, other = (row for row in read_rows(campaign.folder) if row.valid)
+    assert {one.lane, other.lane} == {1, 2}
+    # One load lasts longer than the other browser needs to start: a page is quiet for seconds.
+    assert all(1 < (row.concurrent_loads or 0) <= 2 for row in (one, other))
+    times = [json.loads((campaign.folder / row.folder / TIMES).read_text()) for row in (one, other)]
+    for mine, others in permutations(times):
+        assert mine["start"] < mine["ready"] <= mine["begin"] < mine["painted"]
+        for begins, ends in (("start", "ready"), ("begin", "painted")):
+            assert mine["ready"] <= others[begins] or others[ends] <= mine["start"]
+    # Without lanes, a load is alone.
+    assert "at_once" not in replace(campaign, lanes=ONE_LANE).document().settings.content()
+    assert campaign.document().settings.content()["at_once"] == {"dsl": 2}
 
 
 @pytest.fixture
