@@ -46,7 +46,7 @@ $(foreach t,$(MAKECMDGOALS),$(foreach v,$(NEEDS_$t),$(if $(call given,$v),,$(err
 help: ## show this help
 	@cat setup/make/help.txt
 
-setup: ## install what the testbed needs; every target but help, quick and clean does it first, once
+setup: ## install the testbed; every target except help, quick and clean runs this first, if necessary
 	@setup/setup.sh$(foreach n,$(OPTIONAL), $(call quote,$n))
 
 test: setup ## run all tests
@@ -55,31 +55,31 @@ test: setup ## run all tests
 	@test ! -x $(call quote,$(EYELEVEL_CACHE)/bin/quinn_server) || setup/cargo --in servers/quinn test --release --locked --quiet
 	@$(PYTEST) -n 4 --durations 20 --durations-min 0
 
-quick: ## run the tests that need no namespaces, network or browser, in some 90 seconds
+quick: ## run the tests that need no namespaces, network or browser (about 90 seconds)
 	@test -x $(call quote,$(PYTHON)) || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }
 	@$(PYTEST) -n auto --maxprocesses 4 \
 		-m 'not (needs_namespaces or needs_browser or needs_user_namespaces or slow)'
 
-cases: setup ## run the tests of what somebody reported about recordings, pages and logs
+cases: setup ## run the regression tests for reported problems with recordings, pages and logs
 	@$(PYTEST) -n 4 -m case
 
 check: setup ## run the checkers: style, types, layers, words
 	@setup/check
 
-docs: setup ## make a site of these documents in build/docs; fails where a link leads nowhere
+docs: setup ## build the documentation site in build/docs; fails on a broken link
 	@NO_MKDOCS_2_WARNING=1 $(call quote,$(EYELEVEL_CACHE)/bin/mkdocs) build --strict --quiet
 	@echo "build/docs/index.html; with its search: python3 -m http.server --directory build/docs"
 
-soak: setup ## run all tests TIMES times, beside BUSY busy processes; each run is a line in docs/soak.csv
+soak: setup ## run all tests TIMES times, next to BUSY busy processes; each run adds a line to docs/soak.csv
 	@PYTHONPATH=.:tests $(call quote,$(PYTHON)) -m support.soak \
 		--times $(call quote,$(or $(call given,TIMES),1)) --busy $(call quote,$(or $(call given,BUSY),0))
 
-proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora; installs TeX
+proof: setup ## run the tests that take hours: fault injection, fuzzing, whole corpora; installs TeX
 	@setup/packages proof
 	@setup/unpack clusters >/dev/null
 	@$(PYTEST) -n 3 tests/proof tests/analysis/report/test_latex.py
 
-clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
+clean: ## remove the installation, except for system packages; keeps sites/ and results/
 	@setup/clean
 
 # Under -n, the program prints its command lines if it is installed.

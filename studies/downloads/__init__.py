@@ -1,4 +1,4 @@
-"""Downloads: how long single files take from the servers (paper, Figure 2)."""
+"""Downloads: download times of single files (paper, Figure 2)."""
 
 from base.late import late
 from studies.study import Study
@@ -6,10 +6,10 @@ from studies.study import Study
 STUDY = Study(
     name="downloads",
     command="figure2",
-    title="compare the servers themselves: downloads of single files",
-    help="""Measure how long files from 1 KB to 10 MB take from the servers (paper, Figure 2).
+    title="compare the servers by downloads of single files",
+    help="""Measure download times of files from 1 KB to 10 MB (paper, Figure 2).
 
-    RUNS is how often each file is downloaded over each protocol. A campaign that exists is resumed.
+    RUNS is the number of downloads of each file over each protocol. An existing campaign is resumed.
 
     Example: eyelevel figure2 --proto tcp+,quic
     """,
@@ -17,6 +17,6 @@ STUDY = Study(
     pages=late("studies.downloads.pages:site"),
     section=late("studies.downloads.section:section"),
     chooses_sites=False,
-    no_page_times="it measures single files, whose times each run keeps for itself",
+    no_page_times="it measures downloads of single files, and each run records their times separately",
     decisive=("net", "proto"),
 )

@@ -11,10 +11,10 @@ STUDY = Study(
     name="fairness",
     command="fairness",
     title="measure how flows of one protocol share a link with flows of another",
-    help="""Measure which share of a link flows of one protocol get beside flows of another, over time.
+    help="""Measure how flows of one protocol share a link with flows of another, over time.
 
-    Bulk flows begin together and share the emulated network's downlink; no browser takes part. --proto are the
-    protocols whose share is asked for, each against --against by itself. A campaign that exists is resumed.
+    Bulk flows start together and share the emulated network's downlink, without a browser. Each protocol of --proto
+    runs separately against --against. An existing campaign is resumed.
 
     Example: eyelevel fairness --net fairness-10mbps --proto quic,quic+1con --mixes 1x1,1x2 --runs 10
     """,
@@ -22,8 +22,8 @@ STUDY = Study(
     pages=late("studies.fairness.mixes:site"),
     section=late("studies.fairness.section:section"),
     options=(
-        Option("--against", "The protocol of the other flows.", usual=AGAINST),
-        Option("--mixes", "How many flows against how many others (2x1).", usual=MIXES),
+        Option("--against", "The protocol of the competing flows.", usual=AGAINST),
+        Option("--mixes", "Numbers of flows of each protocol (2x1: two flows against one).", usual=MIXES),
         Option(
             "--seconds",
             "Duration of the flows (s).",
@@ -32,7 +32,7 @@ STUDY = Study(
         ),
     ),
     chooses_sites=False,
-    no_page_times="it loads no page, and measures which share of a link flows get",
+    no_page_times="it loads no pages, and measures shares of a link",
     decisive=("net", "proto", "mixes"),
     validates=False,
 )

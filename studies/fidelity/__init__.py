@@ -1,4 +1,4 @@
-"""Fidelity: how far replays of a page are from live loads of it, on the network of the live loads."""
+"""Fidelity: the errors of replays compared with live loads of the same pages on the same network."""
 
 from base.late import late
 from studies.study import Study
@@ -6,13 +6,13 @@ from studies.study import Study
 STUDY = Study(
     name="fidelity",
     command="fidelity",
-    title="measure how far replays are from the live loads of their pages",
-    help="""Replay sites behind the network that their live loads went over, and say how far each metric is from theirs.
+    title="measure the errors of replays compared with live loads",
+    help="""Replay sites on the network of their live loads, and report the error of each metric.
 
-    Sites have live loads when 'eyelevel record --live 5 --net NETWORK' has made them, and one when they are of an
-    archive (HAR) that has the time of the load event. --net names the network of those that do not say theirs. Each
-    site is replayed over those of --proto (tcp+ and quic unless given) that speak the version of HTTP that most of its
-    live requests used. A campaign that exists is resumed.
+    'eyelevel record --live 5 --net NETWORK' records sites with live loads. A site that was imported from a HAR file has
+    one live load if the file has the time of the load event. --net names the network of live loads that do not record
+    theirs. Each site is replayed over those protocols of --proto (by default tcp+ and quic) that speak the HTTP version
+    of most of its live requests. An existing campaign is resumed.
 
     Example: eyelevel fidelity --sites gnu.org --net cable --runs 10
     """,

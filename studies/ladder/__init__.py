@@ -8,14 +8,14 @@ from studies.study import Study
 STUDY = Study(
     name="ladder",
     command="ladder",
-    title="measure what QUIC's lead is made of, rung by rung from TCP to QUIC",
-    help="""Measure sites over settings that differ by one thing each, from stock TCP to stock QUIC, all in the same
-    blocks.
+    title="measure the components of QUIC's lead over TCP, step by step",
+    help="""Measure sites over a ladder of settings from stock TCP to stock QUIC, all in the same blocks. Each rung
+    differs from the previous one in one aspect.
 
-    --proto narrows the rungs. In the same blocks, two rungs are also measured with the link repairing its losses itself
-    (arq, behind networks with loss) and with a share of the processor for the browser (slow, behind the others unless
-    it is named), and QUIC in a browser that knows nothing of the servers (unknown). A campaign that exists is
-    resumed.
+    --proto selects rungs. The same blocks include three conditions. Two rungs are also measured on a link that
+    retransmits lost packets itself (arq; on networks with loss), and with the browser limited to a share of the
+    processor (slow; by default only on networks without loss). The highest rung is also measured in a browser that does
+    not know the servers (unknown). An existing campaign is resumed.
 
     Example: eyelevel ladder --sites demo-news --net lte --runs 5
     """,
@@ -23,7 +23,7 @@ STUDY = Study(
     section=late("studies.ladder.section:section"),
     options=(
         Option("--conditions", "Conditions measured in the same blocks: arq, slow, unknown, or none.", usual="all"),
-        Option("--films", "Films to keep once their metrics are computed.", choices=KEPT, usual=ALL_FILMS.kept),
+        Option("--films", "Films to keep after their metrics are computed.", choices=KEPT, usual=ALL_FILMS.kept),
         Option("--quality", "Quality of the films that are kept.", choices=QUALITIES, usual=ALL_FILMS.quality),
     ),
     validates=True,

@@ -4,7 +4,7 @@
 
 Besides the evidence of a load, a run's folder holds:
 
-    client.pcapng      every packet at the browser's end of the emulated network, with the keys to decrypt it
+    client.pcapng      every packet at the browser's end of the emulated network, with the keys for decryption
     servers.pcapng     the same for the servers' end
     ssl-keys.log       the keys alone
     ping.json          round trips before the load; ping.txt is the output of ping
@@ -24,15 +24,15 @@ DELAYS_MS = "0,10,20,50"
 STUDY = Study(
     name="packets",
     command="packets",
-    title="capture loads of a site at both ends",
-    help="""Capture loads of sites at the browser and at the servers, each after a ping that must find the network
-    right.
+    title="capture the packets of page loads at both ends of the network",
+    help="""Capture the packets of page loads at the browser and at the servers.
 
-    A campaign that exists is resumed.
+    Each load follows a ping, and counts only if the ping matches the network's settings. An existing campaign is
+    resumed.
 
     Example: eyelevel packets --sites demo-light --net dsl --proto tcp+,quic --runs 3 --delays 0,50
     """,
     campaign=late("studies.packets.measure:campaign"),
     section=late("studies.packets.section:section"),
-    options=(Option("--delays", "Delays added to the round trip of --net (ms).", default=DELAYS_MS),),
+    options=(Option("--delays", "Delays added to the round-trip time of --net (ms).", default=DELAYS_MS),),
 )

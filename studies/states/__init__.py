@@ -6,11 +6,11 @@ from studies.study import Study
 STUDY = Study(
     name="states",
     command="states",
-    title="log what congestion control does while a site is loaded",
-    help="""Log what congestion control does while sites are loaded: windows, round-trip times, losses and states over
-    time.
+    title="log the behaviour of congestion control during page loads",
+    help="""Log the behaviour of congestion control during page loads: windows, round-trip times, losses and states
+    over time.
 
-    A campaign that exists is resumed.
+    An existing campaign is resumed.
 
     Example: eyelevel states --sites demo-light --net lte --proto tcp+,quic --runs 3
     """,

@@ -1,4 +1,4 @@
-"""Video: how a player plays over each protocol."""
+"""Video: playback over each protocol."""
 
 import click
 
@@ -10,10 +10,10 @@ from studies.video.defaults import LADDER_BPS, PLAYER, PLAYERS, RULES, SECONDS, 
 STUDY = Study(
     name="video",
     command="video",
-    title="measure how a video plays: its start, rebuffers and quality",
-    help="""Measure how a video player does: time to the first frame, rebuffers, quality, and what was loaded.
+    title="measure video playback: startup, rebuffering and quality",
+    help="""Measure video playback: time to the first frame, rebuffering, quality, and the data loaded.
 
-    The video is generated when it is first needed. A campaign that exists is resumed.
+    The video is generated on first use. An existing campaign is resumed.
 
     Example: eyelevel video --net lte --proto tcp+,quic --videos hd720,dynamic --runs 10
     """,
@@ -23,15 +23,15 @@ STUDY = Study(
     options=(
         Option(
             "--videos",
-            f"Qualities ({', '.join([*LADDER_BPS, TRUE])}), which are played without another, and rules by which "
-            f"the player chooses among them ({', '.join(RULES)}).",
+            f"Fixed qualities ({', '.join([*LADDER_BPS, TRUE])}), and rules by which the player adapts the quality "
+            f"({', '.join(RULES)}).",
             usual=VIDEOS,
         ),
-        Option("--player", "The player: dash.js or hls.js.", choices=PLAYERS, usual=PLAYER),
-        Option("--seconds", "Duration of a play (s).", type=click.IntRange(min=2), usual=str(SECONDS)),
+        Option("--player", "The video player.", choices=PLAYERS, usual=PLAYER),
+        Option("--seconds", "Duration of playback (s).", type=click.IntRange(min=2), usual=str(SECONDS)),
     ),
     chooses_sites=False,
-    no_page_times="it measures how a video plays after its page has loaded",
+    no_page_times="it measures video playback, which follows the load of its page",
     decisive=("net", "proto", "videos"),
     validates=True,
 )
