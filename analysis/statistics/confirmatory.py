@@ -79,9 +79,9 @@ def without_selection(
     """`centre` without the bias of its selection: only estimates with a two-sided `p` below `level` were selected.
 
     The result is half way between the observed estimate and the conditional maximum likelihood estimate of a normal
-    distribution. The latter is the true value for which the mean of all selected estimates is the observed one. It
-    shrinks too much if nearly all estimates are selected (Zhong and Prentice 2008, Bias-reduced estimators and
-    confidence intervals for odds ratios in genome-wide association studies).
+    distribution. For that true value, the expected value of a selected estimate equals the observed estimate. The
+    maximum likelihood estimate alone shrinks too much if nearly all estimates are selected (Zhong and Prentice 2008,
+    Bias-reduced estimators and confidence intervals for odds ratios in genome-wide association studies).
     """
     observed, bound = stats.norm.isf(p / 2), stats.norm.isf(level / 2)
     low, high = np.zeros(len(p)), np.where(np.isfinite(observed), observed, 0)

@@ -19,8 +19,8 @@ SERVER = "198.18.0.1"
 # A shell command that adds the server's address to a network namespace, before the command that follows.
 ADD_SERVER = f"ip link set lo up && ip address add {SERVER}/32 dev lo"
 PORT = 4000
-# The benchmark's processes wait for the emulator, so they get the lowest real-time priority, to run no later than it
-# does.
+# The emulator has real-time priority. The processes that wait for its packets get the lowest such priority, so that
+# they wake as promptly as it does.
 PROMPT = ("chrt", "--fifo", "1")
 
 

@@ -11,8 +11,8 @@ class Rung:
     change: str = ""
 
 
-# All loads are first visits: no browser has a session of a server. Other knowledge of servers is the subject of one
-# rung.
+# All loads are first visits: the browser has no TLS session to resume. One rung adds that the browser knows which
+# protocol each server speaks.
 RUNGS = (
     Rung("tcp"),
     Rung("tcp-iw32", "initial window"),

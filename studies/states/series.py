@@ -67,7 +67,7 @@ def spells(qlog: Qlog, zero_s: float, end_s: float) -> list[Spell]:
     """The spells of a connection between `zero_s` and `end_s` (s since 1970), in order, sampled every `SAMPLE_S`: a
     spell begins and ends at a sample, and a spell that lies between two samples is left out.
 
-    They end with the last data that was acknowledged before `end_s`: idle time afterwards does not count.
+    The last spell ends when the last data before `end_s` was acknowledged: idle time after that does not count.
     """
     over_s = min(end_s, _last_delivery_s(qlog, end_s)) - zero_s
     began_s = qlog.began_s - zero_s

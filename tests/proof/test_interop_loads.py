@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 CHROMIUM = all_browsers()["chromium"]
 BY_NAME = {test.name: test for test in TESTS}
 SMALL = Page("small", (0, 5), servers=2)
-# The same number of requests at once, but each is answered before the others are sent.
+# MANY with objects of one byte: the page sends as many requests, but each response ends before the next request.
 BRIEF = replace(MANY, sizes_bytes=(1,) * len(MANY.sizes_bytes))
 
 

@@ -175,7 +175,7 @@ def test_streams_of_quic_wait_for_themselves_only() -> None:
     one = by_stream([*arrivals, frame(6, 3, 50, 60), frame(7, 8, 10, 30)])
     assert waits(one, STREAM) == {0: 100 * 4}
     assert not any(waits(one, cause) for cause in (RECORD, OTHERS, FRONT))
-    # Gaps in the connection's own stream and in an incomplete stream count, but bytes of neither wait.
+    # Gaps in a unidirectional stream and in an incomplete stream are counted, but bytes of these streams do not wait.
     assert one.gaps == 3
     assert measures([one])["content_bytes"] == 420
     assert measures([one])["incomplete_bytes"] == 20

@@ -30,9 +30,9 @@ class Footprint:
     """The resources of a campaign's processes.
 
     `descriptors` and `memory_bytes` (resident) belong to the measuring process, and so do the `mounts` that it sees.
-    `namespaces` contain any of the campaign's processes, `temporary_files` are all files in its temporary folder, and
-    `cached_files` those in the cache. `cgroups` and `kernel_networks` belong to the whole machine; the latter are
-    network namespaces, also without processes, and None unless root asks.
+    `namespaces` are those with at least one of the campaign's processes, `temporary_files` all files in its temporary
+    folder, and `cached_files` those in the cache. `cgroups` and `kernel_networks` are those of the whole machine. The
+    latter are network namespaces, including those without processes; None if this process is not root.
     """
 
     processes: int

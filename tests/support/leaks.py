@@ -53,7 +53,7 @@ def end_marked(mark: str) -> None:
 
 
 def pids_marked(mark: str) -> Iterator[int]:
-    """The other processes with `mark` ("NAME=value"), or a folder below it, in their environment."""
+    """The processes, except this one, whose environment has `mark` ("NAME=folder"), or NAME with a folder inside it."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue

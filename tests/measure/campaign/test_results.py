@@ -113,7 +113,7 @@ def test_a_reason_with_what_no_file_and_no_terminal_can_take_is_kept_with_escape
     with opened(tmp_path / "c", document()) as results:
         assert [str(row.reason) for row in results.rows] == [rf"gate\x1b: {escaped}"]
     assert rows(tmp_path / "c")[0]["reason"].isprintable()
-    # Results of strangers, whose program did not escape.
+    # Somebody else's results, from a program that did not escape control characters: reading escapes them.
     table = tmp_path / "c" / "runs.csv"
     table.write_text(table.read_text().replace(r"\x1b]0", "\x1b]0"))
     assert str(read_rows(tmp_path / "c")[0].reason) == rf"gate\x1b: {escaped}"
