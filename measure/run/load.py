@@ -24,7 +24,7 @@ from measure.instruments.contract import ObservedLoad, instruments
 from measure.run.browser import load_limit_s
 from measure.run.evidence import last_line
 from measure.run.setting import Setting
-from measure.run.turn import OVER, PAINTED, QUIET, READY, UP, Prompter
+from measure.run.turn import LATEST_S, OVER, PAINTED, QUIET, READY, UP, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
 from replay.hops.registry import proxy_of
@@ -86,7 +86,7 @@ class Load:
         """
         self.folder = folder
         self._since_s = time.monotonic()
-        self._setting, self._layout = setting, layout
+        self._setting, self._layout, self._shared = setting, layout, shared
         self._idle = idle
         self._ends = ExitStack()
         self._fault: str | None = None
@@ -238,6 +238,8 @@ class Load:
             quiet_ms=self._setting.quiet_ms,
             browser=loading.browser,
             awaits_turn=True,
+            # Other loads use shared processors all the time.
+            idle_s=0.0 if self._shared else LATEST_S,
             proxy=proxy_of(self._setting.network),
         )
         return [*observers.around, *pinned(cores_of(device, cores) if device else cores), *visit.command()]

@@ -40,7 +40,7 @@ from dataset.run_files import FILM_LOG, HAR, LOG, NAVIGATION, TIMES, TIMINGS
 from films.log import has_changes
 from measure.instruments.contract import instruments
 from measure.run.browser import page_of, refusal
-from measure.run.turn import turn_of_visit
+from measure.run.turn import LATEST_S, turn_of_visit
 from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import device_of
@@ -69,8 +69,9 @@ class VisitSpec:
     The browser sends `connection_options` to the server (`servers.contract`). The load may take `limit_s`. The page has
     finished when no response has ended for `quiet_ms`, and none is under way. `film`: whether the load is filmed.
     `film_cores`: the cores for the recorder of the film, none of which is the browser's; empty if it may use any. If
-    the load `awaits_turn`, it is prepared, and begins when it is told to (`measure.run.turn`). `proxy`: the host and
-    port of the proxy of CONNECT-UDP that the browser must use, if any.
+    the load `awaits_turn`, it is prepared, and begins when it is told to (`measure.run.turn`). `idle_s`: how long it
+    then waits for idle processors at most. `proxy`: the host and port of the proxy of CONNECT-UDP that the browser must
+    use, if any.
     """
 
     site: Path
@@ -83,6 +84,7 @@ class VisitSpec:
     quiet_ms: int = QUIET_MS
     browser: str = DEFAULT_BROWSER
     awaits_turn: bool = False
+    idle_s: float = LATEST_S
     proxy: tuple[str, int] | None = None
 
     def command(self) -> list[str | Path]:
@@ -108,7 +110,12 @@ def visit(spec: VisitSpec) -> int:
         results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"
         results.mkdir()
         x_sockets.mkdir()
-        turn = turn_of_visit(times, is_prompted=spec.awaits_turn, has_painted=lambda: has_painted(results))
+        turn = turn_of_visit(
+            times,
+            is_prompted=spec.awaits_turn,
+            latest_s=spec.idle_s,
+            has_painted=lambda: has_painted(results),
+        )
         # The X server may write keyboard maps, since the replay has its own folder for them (`replay.world`).
         screen_jail = Jail(writable=(x_sockets, KEYBOARD_MAPS), x_sockets=x_sockets)
         files = {TIMINGS: TIMINGS, HAR: HAR, READINESS: READINESS}
