@@ -10,11 +10,11 @@ SUCCEEDED, FAILED, UNSUPPORTED = "succeeded", "failed", "unsupported"
 
 @dataclass(frozen=True)
 class Check:
-    """A finding about `subject` (a network or protocol). The texts have units; `passed` says whether the check did not
-    fail.
+    """A finding about `subject` (a network or protocol). The texts have units; `passed` is False only if the check
+    failed.
 
-    If `measured` begins with `UNCHECKED`, the property cannot be checked. It is listed so that nobody takes it for
-    proven.
+    If `measured` begins with `UNCHECKED`, the property cannot be checked, and `passed` is True. Such a check is listed
+    so that nobody takes the property for proven.
     """
 
     subject: str
@@ -67,5 +67,5 @@ def unchecked(subject: str, name: str, why: str, configured: float | None = None
 
 
 def _quantity(value: float, unit: str) -> str:
-    """A number with its unit: whole from 1000 on, else with three digits; never a large power of ten."""
+    """A number with its unit: an integer from 1000 on (never in exponent notation), else with three digits."""
     return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"

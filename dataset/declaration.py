@@ -27,8 +27,8 @@ class Declaration:
 
     `sha256`: the hash of the text of its hypotheses; `declared_at`: when it declared them. Both are empty if it
     declared none. `sites`, `networks`, `protocols`, `further_browsers`: those that were added → when. `runs`: the
-    planned number of runs of each setting, first and after each increase once runs existed, whether they were measured
-    or not.
+    planned number of runs of each setting: first the declared one, then one for each change after the first run. The
+    planned runs need not have been measured.
     """
 
     sha256: str = ""

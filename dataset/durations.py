@@ -9,13 +9,14 @@ from dataset.table import Cell, Row, Run
 from record.names import original_of
 from tuning.devices import PACE_CHECK_OF_DEVICE_S, PACE_CHECK_S, device_of
 
-# An attempt that began so much later (s) than the end of the one before it began after a stop of the campaign.
+# If an attempt began more than this time (s) after the end of the attempt before it, the campaign was stopped in
+# between.
 STOP_S = 300.0
 
 
 def mean_seconds(rows: Iterable[Row]) -> dict[Cell, float]:
-    """How long each run of a cell has taken (s), on average over all runs in `rows`: with the attempts that did not
-    count, and with the time from each attempt to the next, for canaries, films and gates."""
+    """How long a run of each cell has taken (s), on average over all runs in `rows`. This includes attempts that did
+    not count, and the time from each attempt to the next, for canaries, films and gates."""
     seconds: dict[Cell, float] = defaultdict(float)
     runs: dict[Cell, set[Run]] = defaultdict(set)
     for row, elapsed_s in elapsed_seconds(rows):
@@ -35,7 +36,7 @@ def elapsed_seconds(rows: Iterable[Row]) -> list[tuple[Row, float]]:
         ordered = sorted(of_place, key=lambda row: row.started_at)
         for row, next_row in pairwise(ordered):
             gap_s = _seconds_between(row.started_at, next_row.started_at)
-            # Starts are known to a second, so a gap may be up to one too short.
+            # Starts are known to a second, so the computed gap may be up to one second too short.
             is_known = gap_s is not None and row.seconds - 1 < gap_s < row.seconds + STOP_S
             elapsed.append((row, gap_s if gap_s is not None and is_known else row.seconds))
         elapsed.append((ordered[-1], ordered[-1].seconds))
@@ -43,7 +44,7 @@ def elapsed_seconds(rows: Iterable[Row]) -> list[tuple[Row, float]]:
 
 
 def _seconds_between(start: str, end: str) -> float | None:
-    """The time between two times of ISO 8601; None if one is none."""
+    """The seconds from `start` to `end`; None if one of them is no time in ISO 8601."""
     try:
         return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except (ValueError, TypeError):

@@ -1,9 +1,9 @@
 """Digests of last frames, which replace the pictures of attempts whose evidence is elsewhere.
 
-A campaign that is resumed from its package does not have the pictures of its earlier runs, which are others' content.
-Loads of the same page mostly end with the same picture, byte for byte. So a digest identifies later pictures that an
-earlier run had, too (`measure.campaign.outcomes`). A digest is computed from the picture's blocks instead of the file,
-since compressed forms may differ between machines.
+A campaign that is resumed from its package does not have the pictures of its earlier runs: packages have no pictures,
+since these show other people's pages. Loads of the same page mostly end with the same picture, byte for byte. So a
+later picture that has the digest of an earlier run is that run's picture, too (`measure.campaign.outcomes`). A digest
+is computed from the picture's blocks instead of the file, since compressed forms may differ between machines.
 """
 
 import csv
@@ -24,7 +24,7 @@ from dataset.run_files import LAST
 from dataset.table import LAST_FRAMES
 
 COLUMNS = ("folder", "sha256")
-# The number of blocks of a screen of 16,000 by 16,000 pixels.
+# The largest number of blocks that is read: that of a screen of 16,000 by 16,000 pixels.
 MOST_BLOCKS = 4_000_000
 FILE_BYTES = 16 << 20
 

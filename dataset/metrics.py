@@ -90,7 +90,7 @@ def _mbps(evidence: Evidence, size_bytes: int) -> float | None:
 
 
 def _timing(group: str, name: str) -> Callable[[Evidence], float | None]:
-    """Reads a time that Browsertime has of the page, in ms from the first navigation; 0 means that there was none."""
+    """Reads a time of the page from Browsertime, in ms from the first navigation; None if it is 0: there was none."""
 
     def read(evidence: Evidence) -> float | None:
         time_ms = _number(evidence, "timings", group, name)
@@ -112,8 +112,8 @@ def total_blocking_time(evidence: Evidence) -> float | None:
     """How long long tasks kept the page's main thread from responding, in ms: the time of each task beyond 50 ms, from
     the first contentful paint to the load event (PLT) or the largest contentful paint, whichever was later.
 
-    W3C Long Tasks; tasks are cut and counted as in Lighthouse, whose end is Time to Interactive. None if the browser
-    does not report long tasks (Firefox), or if there was no paint.
+    W3C Long Tasks. Tasks are cut and counted as in Lighthouse; only the end differs, which in Lighthouse is Time to
+    Interactive. None if the browser does not report long tasks (Firefox), or if there was no paint.
     """
     tasks = _page_value(evidence, "pageinfo", "longTask")
     began_ms = _timing("paintTiming", "first-contentful-paint")(evidence)
@@ -312,7 +312,7 @@ METRICS: list[Metric] = [
         is_count=True,
     ),
 ]
-# A column of every run's row that tables of web metrics show besides METRICS.
+# A column of every run's row, which tables of web metrics show in addition to METRICS.
 REQUESTS = "requests"
 
 

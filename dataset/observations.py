@@ -14,8 +14,8 @@ ANSWER_TO_LOSS, ORDER = "answer to a loss", "order of service"
 CLEAR_RTT_MS = 100.0
 # QUIC sends while fewer bytes than the window are in flight, so it may exceed the window by one packet.
 FLIGHT_TOLERANCE_PACKETS = 1.5
-# Even a paced sender sends the first packets at once. It paces the rest at two windows per round trip, so they take a
-# third of a round trip.
+# Even a paced sender sends the first packets at once, and the rest at a rate of two windows per round trip. So the
+# other 22 packets of a window of 32 take a third of a round trip.
 BURST_PACKETS = 10
 PACED_SHARE, UNPACED_SHARE = 0.15, 0.05
 # Tolerance for the browser's own work before its first request, in round trips.

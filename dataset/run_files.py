@@ -15,7 +15,7 @@ LOG = "browsertime.log"
 TIMES = "times.json"
 
 # The film as the recorder logs it, and when the page was navigated to, which is the film's zero. A run keeps the film,
-# or a smaller film that replaces it; and of every film its metrics, its last picture, and a strip of its pictures.
+# or a smaller film that replaces it. It also keeps the film's metrics, its last picture, and a strip of its pictures.
 FILM_LOG = "film.changes"
 NAVIGATION = "navigation.json"
 FILM = "film.mp4"

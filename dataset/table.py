@@ -41,7 +41,8 @@ GROWING = ("sites", "networks", "protocols", "further_browsers")
 
 # The names of a site and of its network.
 Cell = tuple[str, str]
-# The names of a network and of a protocol: the difference between the runs of a block, apart from the browser.
+# The names of a network and of a protocol. Apart from these, the runs of a block differ only in their browser, and in
+# the variant of their site.
 Condition = tuple[str, str]
 
 
@@ -71,13 +72,13 @@ class Row:
     """One attempt at a run.
 
     `valid` and `reason`: whether it counts, and why not. `metrics`: by name. `requests` to `unrecorded`: the requests
-    that the servers received. `block`: of the plan. `canary_…`: how long the canaries of the `machine` took (ms).
-    `quiet_ms`: how long the page had requested nothing when it counted as finished. `lane`: of the machine, if it had
-    lanes. `concurrent_loads`: how many loads shared its processors on average, itself included. `next_prepared_ms`:
-    when, after this run's navigation, the preparation of the next run began (`measure.campaign.preparer`).
-    `h3_request_share`, `h3_byte_share`: the shares of requests and of response bytes over HTTP/3, if servers also spoke
-    another version. `readings`: the cells of all other columns, which belong to instruments (`measure.instruments`) or
-    to earlier versions.
+    that the servers received. `block`: its number in the plan. `canary_…`: how long the canaries of the `machine` took
+    (ms). `quiet_ms`: how long the page had requested nothing when it counted as finished. `lane`: its number, if the
+    machine had lanes. `concurrent_loads`: how many loads shared its processors on average, itself included.
+    `next_prepared_ms`: when, after this run's navigation, the preparation of the next run began
+    (`measure.campaign.preparer`). `h3_request_share`, `h3_byte_share`: the shares of requests and of response bytes
+    over HTTP/3, if servers also spoke another version. `readings`: the cells of all other columns, which belong to
+    instruments (`measure.instruments`) or to earlier versions.
     """
 
     site: str
@@ -265,7 +266,7 @@ class CampaignDocument:
 
     @property
     def cores_of_a_run(self) -> int | None:
-        """How many processors a run has, the fewest of all machines with lanes; None if that is unknown."""
+        """The number of processors of the smallest lane of all machines; without lanes, of the machine, if known."""
         sizes = [len(cores) for record in self.lanes.values() for cores in record.get("cores", ())]
         return min(sizes) if sizes else self.machine.get("cpus")
 
@@ -385,8 +386,8 @@ def write_given_up(folder: Path, given_up: Iterable[GivenUp]) -> None:
 
 
 def valid_rows(folder: Path, study: str) -> list[Row]:
-    """The rows that count of a campaign of `study` in `folder`, in the order of its settings. Empty if there is no
-    campaign, or if it is of another study. Raises EyelevelError."""
+    """The rows that count in the campaign in `folder`, in the order of its settings. Empty if there is no campaign, or
+    if it is not one of `study`. Raises EyelevelError."""
     document = read_document(folder)
     if document is None or document.study_name != study or not (folder / RUNS).exists():
         return []

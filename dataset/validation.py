@@ -36,7 +36,7 @@ class ValidationEntry:
             raise ValueError("a setting that passed has no name")
 
     def is_comparable(self, setting: Mapping[str, Any]) -> bool:
-        """Whether everything needed to compare protocols was measured of the protocol with this `setting`."""
+        """Whether this validation observed all that a comparison of the protocol with this `setting` needs."""
         return {LOSS_RESPONSE, ORDER_OF_SERVICE} <= set(self.seen.get(setting["name"], ()))
 
 

@@ -73,7 +73,7 @@ def beginning_at(recording: Recording, url: str) -> Recording:
     if page == recording.url:
         return recording
     agent = user_agent(recording.exchanges, page)
-    # An archive describes the load of the page that it begins with, not of this one.
+    # `recording.live` describes the load of the recording's own start page, so it is dropped for another page.
     return replace(recording, url=page, user_agent=agent if is_user_agent(agent) else None, live=None)
 
 

@@ -3,8 +3,8 @@
 import re
 
 # Labels that browsers know (Encoding standard, section 4.2) → Python's codec, if its name differs, or if browsers use
-# an encoding with more characters. `PYTHONS` matches labels that mean the same to both. Rare encodings are left out:
-# texts in them are sent as UTF-8.
+# an encoding with more characters. `PYTHONS` matches labels that mean the same to browsers and to Python. Rare
+# encodings are left out: texts in them are sent as UTF-8.
 CODECS = {
     **dict.fromkeys(("utf8", "utf-8"), "utf-8"),
     **dict.fromkeys(("ascii", "us-ascii", "iso-8859-1", "iso8859-1", "latin1"), "cp1252"),

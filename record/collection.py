@@ -1,7 +1,7 @@
 """All sites that can be named: recorded ones in `sites/`, demo sites, and generated pages (`record.page_sources`).
 
 Demo sites and pages are generated when they are first needed. Demo sites go into `sites/`; pages go into the cache,
-since there may be many, and large ones.
+since they may be many and large.
 """
 
 import sys

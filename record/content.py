@@ -37,7 +37,7 @@ class BrokenContent(UndecodableContent):
 
 class Budget:
     """A limit of `most` bytes for the decoded bodies of `source` (a recording or a site) together, or for those of a
-    `kind`. Without a limit, many small bodies could each take a second."""
+    `kind`. Without a limit, each of many small bodies could take a second to decode."""
 
     def __init__(
         self, source: object, most: int | None = None, kind: str = "compressed or chunked bodies, decoded"
@@ -110,8 +110,8 @@ def is_packed(body: bytes, encoding: str, budget: Budget) -> bool:
         except UndecodableContent:
             return False
 
-    # Streams of Brotli and raw deflate may begin with any byte; a body in one of these must also break when its last
-    # byte is removed.
+    # Streams of Brotli and raw deflate may begin with any byte, so plain content may look like one. A body in these
+    # encodings must also be impossible to decode without its last byte.
     return has_content(body) and (codings(encoding)[-1] in MARKED or not has_content(body[:-1]))
 
 

@@ -45,8 +45,8 @@ def upgrade(exchanges: Iterable[Exchange], source: str = "the recording") -> tup
 
     An http exchange is left out if its https form was recorded, too, or if it only redirects there: after the upgrade,
     it would redirect to itself for ever. An exchange is also left out if its longer links make it too large for
-    servers. Raises EyelevelError when the texts of `source`, the recording of these exchanges, are longer than those of
-    a page.
+    servers. Raises EyelevelError when the texts of `source`, the recording of these exchanges, are together longer than
+    UPGRADED_BYTES.
     """
     exchanges = _redirected_to_https(exchanges)
     plain_hosts = {urlsplit(e.url).netloc for e in exchanges if e.url.startswith("http:")}

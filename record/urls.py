@@ -59,7 +59,7 @@ def normal_url(url: str) -> str:
     if len(url) > HEAD_BYTES:  # check before doing expensive work
         raise MalformedMessage(f"{excerpt(url)} is longer than {URL_BYTES >> 10} KiB, which no server takes")
     written = re.sub("[\t\n\r]", "", url.strip(C0_AND_SPACE))
-    # Half a character is no character of a URL; browsers replace it (USVString of the Web IDL standard).
+    # Browsers replace a lone surrogate, which is only half a character (USVString of the Web IDL standard).
     written = re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", written)
     match = re.fullmatch(r"(https?)://([^/\\?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", written, re.IGNORECASE | re.DOTALL)
     if not match:

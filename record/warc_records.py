@@ -364,7 +364,7 @@ class _Unpacked(io.RawIOBase):
         return False
 
     def _abandon(self) -> None:
-        """Go to the next part, which may begin within bytes that gave nothing."""
+        """Go to the next part, which may begin within the bytes from which nothing was unpacked."""
         self._packed = self._vain + self._packed
         self._bounds.count(packed_bytes=len(self._packed))  # these bytes are read once more
         self._find(1)

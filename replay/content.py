@@ -82,7 +82,7 @@ def _text(file: Path, exchange: IndexedExchange) -> Response | None:
 
 
 def _sendable(changed: Response | None) -> Response | None:
-    """A changed response with its length; None without one, or if its policies became too long to be sent."""
+    """`changed` with its Content-Length; None if it is None, or if its policies became too long to be sent."""
     if changed is None:
         return None
     headers = tuple(header for header in changed.headers if header[0].lower() != "content-length")

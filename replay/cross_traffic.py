@@ -33,8 +33,8 @@ ACCOUNT, SAMPLES = "account.json", "samples.tsv"
 
 @dataclass(frozen=True)
 class CrossTrafficSpec:
-    """The flows, the number of a process in the client's network namespace, and after how many seconds the flows are
-    steady.
+    """The `flows`; `client`, the ID of a process in the client's network namespace; and `steady_s`, the seconds after
+    which the flows are steady.
 
     Times on and off are drawn from `seed`. `logged`: whether servers log their congestion control.
     """

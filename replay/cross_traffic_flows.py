@@ -282,7 +282,8 @@ class QuicConnection(Connection):
         self._commands.flush()
 
     def receive(self) -> None:
-        # At the end of the replay, the process may be stopped before this one.
+        # The client's output is None while there is nothing to read, and empty once the client has ended, which it does
+        # by itself only in case of an error.
         while text := self._counts.read(1 << 16):
             *lines, self._rest = (self._rest + text).split(b"\n")
             if lines:

@@ -31,8 +31,8 @@ IN_MODIFY = 0x2
 
 
 def write_hosts(site: Site, *, https_records: bool, proxied: bool) -> None:
-    """Write the recorded hosts for the name server. With `https_records`, hosts with port 443 get one. (Records for
-    other ports have other names: RFC 9460, section 9.1.) If `proxied`, the name of the hop is added."""
+    """Write the recorded hosts for the name server. With `https_records`, hosts with port 443 get HTTPS_RR. (Records
+    for other ports have other names: RFC 9460, section 9.1.) If `proxied`, the name of the hop is added."""
     lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
     lines += [f"{PROXY_ADDRESS} {PROXY_HOST}"] if proxied else []
     HOSTS.write_text("\n".join(lines) + "\n")

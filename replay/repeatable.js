@@ -114,7 +114,7 @@
 
   var reallyNow = performance.now.bind(performance);
 
-  // `callback` as the next steps of the current animation, or of a new one if there is none.
+  // Wraps `callback`: each of its calls is a step of the current animation, or of a new one if there is none.
   function stepping(callback) {
     var began = reallyNow() - animated;
     return function () {
@@ -163,7 +163,7 @@
     });
   }
 
-  // Scripts of pages get the result of `told` for the true value. Tools that measure this load get the true value.
+  // Scripts of pages get `told(value)` in place of the true value. Tools that measure this load get the true value.
   function forPages(prototype, name, told) {
     var real = Object.getOwnPropertyDescriptor(prototype, name);
     var tell = function () {

@@ -16,8 +16,8 @@ from replay.spec import PRIVATE
 from servers.contract import BUFFERS
 from tuning import kernel
 
-# The size of a file system in memory. Beyond it, the disk is full for its writers, and for nobody else. Besides the
-# file systems below, /run has the files that servers send, which a page cannot enlarge.
+# The size of a file system in memory. Beyond it, the disk is full for its writers, and for nobody else. In addition
+# to the file systems below, /run has the files that servers send, which a page cannot enlarge.
 MOST_BYTES = 2 << 30
 # Separate file systems for what the page makes others write: the browser's files, along with the film; the servers'
 # logs; the names that it looks up. So it cannot use up the space that the servers need.
@@ -97,7 +97,7 @@ def _too_much(folder: str, what: str) -> str:
 
 
 def outward_device() -> str:
-    """The only device in this namespace besides `lo` and those of background flows: its end of the emulated network."""
+    """The only device in this namespace except `lo` and those of background flows: its end of the emulated network."""
     names = [name for _, name in socket.if_nameindex()]
     devices = [name for name in names if name != "lo" and not name.startswith(CROSS_TRAFFIC_DEVICE)]
     if len(devices) != 1:

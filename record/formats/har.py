@@ -312,8 +312,8 @@ def _handshakes(connection: Connection) -> dict[str, float]:
 def _connection(entry: dict[str, Any], *, tls_is_beside: bool) -> Connection | None:
     """The connection that was opened for `entry`, if there was one and the archive has its times.
 
-    `connect` includes TLS (HAR 1.2), except with `tls_is_beside`, as in Firefox's archives. With QUIC, both are the
-    same handshake.
+    `connect` includes TLS (HAR 1.2) unless `tls_is_beside`: in Firefox's archives it does not. With QUIC, there
+    is a single handshake, which includes TLS.
     """
     try:
         timings, address = entry["timings"], entry["serverIPAddress"]

@@ -71,7 +71,7 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
 
 
 def read_changed(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The same for a collection that need not match its digests; files that do not are named."""
+    """As `read`, but the collection need not match its digests: files that do not match are used and named."""
     return _recording(path, keep_cookies=keep_cookies, is_changed=True)
 
 

@@ -249,7 +249,7 @@ class _Originals:
 
     @staticmethod
     def _names_of_original(revisit: Record) -> list[tuple[object, ...]]:
-        """The names of the response that `revisit` repeats; only if `revisit` has no date, the URL by itself is one."""
+        """The names of the response that `revisit` repeats. The URL alone is one only if `revisit` has no date."""
         names: list[tuple[object, ...]] = []
         if original := next(iter(revisit.references("WARC-Refers-To")), ""):
             names.append(("id", original))

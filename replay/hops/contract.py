@@ -27,9 +27,9 @@ class HopKind:
 
     `name` is the value of `kind` in networks.toml. `programs` are its programs, each with the option that prints its
     version. `ends` are the transports that end at the hop: all their packets that reach the servers must be the hop's
-    own. If empty, the hop has no program at work. `ends_tls`: whether TLS ends at the hop, too. `proxy` is the host and
-    port of the hop if browsers use it as a proxy, else None. `congestion_controls` are those with which it can send;
-    `initial_windows` are its least and its largest initial window in packets.
+    own. If `ends` is empty, no program runs in the hop. `ends_tls`: whether TLS ends at the hop, too. `proxy` is the
+    host and port of the hop if browsers use it as a proxy, else None. `congestion_controls` are those with which it can
+    send; `initial_windows` are its least and its largest initial window in packets.
 
     `validation_protocol` is a protocol with which a validation can measure it. `counts` are the expected counters for
     each connection of a validation's client: description, key in the account, number.
@@ -74,6 +74,6 @@ class HopKind:
         return nullcontext()
 
     def fault(self, account: Mapping[str, Any]) -> str | None:
-        """The fault of its work, by `account`, which counts the connections that its TCP accepted and opened; None if
-        there is none."""
+        """Why the hop did not work, according to `account`, which counts the connections that its TCP accepted and
+        opened; None if it worked."""
         return None

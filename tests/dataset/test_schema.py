@@ -13,7 +13,7 @@ from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, columns
 from measure.instruments.contract import instrument_columns
 from measure.instruments.processor import INSTRUMENT as PROCESSOR
 
-# The entries for each metric in docs/metrics.md, besides its definition.
+# The entries for each metric in docs/metrics.md, in addition to its definition.
 SAID_OF_METRICS = ["Follows", "Read from", "Empty", "Disturbed by"]
 PARQUET = {"string": "string", "boolean": "bool", "integer": "int64", "number": "double"}
 

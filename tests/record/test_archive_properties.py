@@ -1,7 +1,7 @@
 """Everything in a web archive is imported unchanged; if an archive is damaged, messages name all parts that are lost.
 
 Checksums reveal damage to archives whose records are compressed one by one, so each imported body is one that was
-archived. Uncompressed archives have no checksums: of a truncated one, the remaining records are whole.
+archived. Uncompressed archives have no checksums: in a truncated one, the remaining records are whole.
 """
 
 import gzip

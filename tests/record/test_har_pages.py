@@ -23,8 +23,8 @@ def entry(page: str, url: str, second: int, kind: str = "text/html") -> dict[str
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """A small archive of two pages after an empty one. The second has more entries, one of which is also the
-    first's."""
+    """A small archive of two pages after an empty one. The second has more entries; one of their URLs is among the
+    first's, too."""
     pages = [
         {"id": "0", "title": "New tab"},
         {"id": "1", "title": FIRST, "pageTimings": {"onLoad": 100}},

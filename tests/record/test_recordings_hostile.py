@@ -36,8 +36,8 @@ RAW = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"
 
 # Small files that would fill the memory, and things that are not files.
 
-# Imports each given source, and prints the result: the number of exchanges, a line for each that was left out or the
-# one of the refusal, and the process's peak memory in kB.
+# Imports each given source, and prints the result: the number of exchanges, a line for each exchange that was left out
+# or the line of the refusal, and the process's peak memory in kB.
 IMPORT = """
 import json, re, sys
 from pathlib import Path
@@ -59,7 +59,8 @@ Make = Callable[[Path], Path]
 
 
 def in_archive(start: bytes, unit: bytes = b"", mb: int = 0, end: bytes = b"", times: int = 1) -> Make:
-    """An archive with a page and `times` a record: `start`, `mb` MiB of `unit`, `end`; compressed as archives are."""
+    """An archive with a page, and `times` copies of a record, which is `start`, `mb` MiB of `unit`, and `end`. Each
+    record is compressed by itself, as in real archives."""
 
     def make(folder: Path) -> Path:
         packer = zlib.compressobj(1, wbits=31)
@@ -101,7 +102,7 @@ def in_raw_responses(add: Callable[[Path], object]) -> Make:
 
 
 def har_of(*texts: str, times: int = 1) -> Make:
-    """A HAR of these texts, the second of which is repeated."""
+    """A HAR of these texts. If there are three, the second occurs `times` times."""
 
     def make(folder: Path) -> Path:
         start, repeated, end = texts if len(texts) == 3 else (texts[0], "", "")
@@ -160,7 +161,7 @@ def of_chunks(size: int, count: int) -> bytes:
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + framed * count + b"0\r\n\r\n"
 
 
-# Reading each gives its page and a line with these words, or a refusal with them.
+# An import of each takes its page and prints a line with these words, or is refused with them.
 SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
     "an archive of header lines": (in_archive(b"WARC/1.0\r\n", b"a:\r\n", 20), "longer than any page's"),
     "a message of header lines": (message(b"", b"a:\r\n", 20), "more than 1 MiB"),

@@ -111,8 +111,8 @@ def test_an_unknown_choice_is_answered_with_the_likely_ones() -> None:
 
 
 def warc(path: Path, *, lists: dict[str, str]) -> Path:
-    """An archive of a page, of a larger frame that everything links to, and of a list: fields of a record by its
-    type."""
+    """An archive with records that list pages, a larger frame, and the page START. `lists`: a record's type, and after
+    a space its URL → its text."""
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=True)
         for kind, text in lists.items():

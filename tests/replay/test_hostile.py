@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.ma
 PROTOCOL = protocols.load()["tcp"]
 SECRET = "not for strangers"
 
-# Loads a page like `measure.run.visit`, but with another target for Browsertime, or another browser. Their file in
-# place of the film is copied out like the film.
+# Loads a page like `measure.run.visit`, but with another target for Browsertime, or another browser. These write a file
+# of their own in place of the film, which is copied out of the replay like a film.
 VISIT = """
 import sys
 from pathlib import Path
@@ -220,7 +220,7 @@ def visit(
 
 
 def left_by(host: Host, results: Path, target: str | Path = "", binary: str | Path = "") -> dict[str, Any]:
-    """The result that another target or another browser leaves in place of a visit's film."""
+    """The result that another target or another browser writes in place of a visit's film."""
     printed = visit(host, results, target, binary)
     assert (results / FILM_LOG).exists(), printed
     outcome: dict[str, Any] = json.loads((results / FILM_LOG).read_text())

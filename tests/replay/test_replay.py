@@ -28,7 +28,7 @@ pytestmark = pytest.mark.needs_namespaces
 
 NETWORKS = networks.load()
 PROTOCOLS = protocols.load()
-# Marks for servers that are set up only on request.
+# Servers that are set up only on request → the mark of the tests that need them.
 OPTIONAL_SERVERS = {"caddy": pytest.mark.needs_caddy, "quinn": pytest.mark.needs_quinn}
 BULK_BYTES = 3_000_000
 HOSTS = 30
