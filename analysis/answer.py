@@ -84,8 +84,8 @@ class NetworkAnswer:
 
 
 def require_question(question: Hypotheses, campaign: str) -> None:
-    """Raises EyelevelError unless `question`, which the campaign of this name declared, can be answered by one sentence
-    on the Speed Index."""
+    """Raises EyelevelError unless one sentence on the Speed Index can answer `question`, which the campaign named
+    `campaign` declared."""
     is_answered = question.family == (PAIR,) and question.family_metrics == (METRIC,)
     if not is_answered or question.equivalence_round_trips:
         raise EyelevelError(
@@ -178,7 +178,8 @@ def _difference(answer: NetworkAnswer) -> str:
     small = f", which is less than the {level(answer.margin)} that count" if answer.is_small else ""
     bounds = f" ({text})" if (text := ends(answer.low, answer.high)) else ""
     direction = "sooner" if answer.verdict == FASTER else "later"
-    # An interval with both signs names its own directions, so the direction that was measured stands first.
+    # An interval with one sign comes before the direction: "(9 to 12 %) sooner". An interval with both signs names its
+    # own directions, so it comes after the direction: "sooner (between 3 % sooner and 1 % later)".
     words = f"{bounds} {direction}" if answer.low * answer.high > 0 else f" {direction}{bounds}"
     return f"{amount(answer.difference_ms)}{words} {answer.place}{small}"
 

@@ -112,8 +112,8 @@ def simulated_stops(
     networks = np.array([client.network for client in plan.clients.values()])
     interim = interim_analyses_until(plan.runs)
     stops = np.full((campaigns, len(networks)), plan.runs)
-    # The level of the rule in one campaign. The analysis below takes the clients of all simulated campaigns at once, as
-    # if they belonged to one campaign.
+    # The rule's threshold for the family of one campaign. `confirmatory` cannot correct for this family: below, it gets
+    # the clients of all simulated campaigns at once, as if they belonged to one campaign.
     level = hypotheses.significant_p / max(1, hypotheses.family_size(len(networks)))
     values = simulated_values(plan, hypotheses, expected, campaigns, seed)
     rtt_ms = {

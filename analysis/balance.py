@@ -44,9 +44,9 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
     - reference, compared, network
     - blocks: in which either protocol was tried; together: the share of blocks in which both were tried; complete: the
       share in which both have a valid run
-    - gap_minutes: the median over runs of the time between the starts of the run and of the other protocol's run, in
-      the same block if there is one, else the nearest at the same site; within_hour: the share of runs whose gap is at
-      most PARTNER_MINUTES. Both are NaN if no starts are known.
+    - gap_minutes: the median over runs of the time between the starts of a run and of its partner. The partner is the
+      other protocol's run in the same block, or else its nearest run at the same site. within_hour: the share of runs
+      whose gap is at most PARTNER_MINUTES. Both are NaN if no starts are known.
     - sites: with valid runs of both; single_sites: the names of sites with valid runs of only one, separated by commas
     - warning: names of FAULTS
 

@@ -94,8 +94,8 @@ def strips(shots: Sequence[Shot], count: int = STRIP_FRAMES, end_ms: float | Non
 
 
 def frames(film: Path, times_ms: Sequence[float]) -> list[NDArray[np.uint8]]:
-    """The frames of `film` at `times_ms` after the navigation, which must rise. Times after the film's end get its last
-    frame. Raises EyelevelError.
+    """The frames of `film` at `times_ms` after the navigation; each time must be later than the one before it. Times
+    after the film's end get its last frame. Raises EyelevelError.
     """
     rate = min(30.0, MOST_FRAMES / max(times_ms[-1] / 1000, 1))
     numbers = [int(time_ms / 1000 * rate) for time_ms in times_ms]

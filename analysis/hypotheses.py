@@ -38,7 +38,8 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
     added = dict(declared.networks)
-    # A client is a network in a browser. It was added when the later one of its network and its browser was added.
+    # A client is a network in a browser. If one of them was added to the campaign, the client was added at that time;
+    # if both were, at the later time.
     networks = dict.fromkeys((*document.settings.networks, *declared.networks))
     for name, client in clients_of(networks, document.settings.browsers).items():
         times = (declared.networks.get(client.network), declared.further_browsers.get(client.program))

@@ -45,8 +45,8 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
       this protocol loses more runs than the others of the same blocks), p_corrected (Holm's over protocols, times the
       number of networks), warning
 
-    Each run counts once, however often it was tried. The test takes the protocol that stands out most first and then
-    leaves it out, so that no other protocol is compared with it.
+    Each run counts once, however often it was tried. The test begins with the protocol that stands out most. If that
+    protocol loses more runs than the others, the test leaves it out and compares the others with each other.
     """
     tried = tried_in(campaign)
     attempts = rejections(campaign.runs)
@@ -152,14 +152,16 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
     warning.
     Columns:
     - reference, compared, network, metric
-    - sites and blocks: in which both protocols were tried and neither run is missing for another reason than a loss;
-      lost_reference and lost_compared: the runs lost in these blocks
+    - sites and blocks: how many have a run of each protocol that is either valid or lost; lost_reference and
+      lost_compared: the runs lost in these blocks
     - gain: as in `analysis.statistics.confirmatory`, from the valid runs; mean_gain: the paper's, the mean over sites
       of the ratio of means
     - the _low and _high bound of both gains: with the lost runs of one protocol at the load limit and those of the
       other at the best time of their setting, and the other way round
-    - slower_share: of blocks, in which compared is slower, or lost when the reference is not; ties count half
-    - rank_p: signed ranks within sites, a lost run last; rank_p_corrected: Holm's
+    - slower_share: the share of blocks in which compared is slower, or is lost and the reference is not; ties count
+      half
+    - rank_p: the p value of signed ranks within sites, where a lost run is slower than any other; rank_p_corrected:
+      Holm's
     - warning: if lost runs could turn the sign of a difference, or cause a difference between protocols that count as
       equivalent
     """
@@ -193,8 +195,8 @@ def _is_shaken(row: dict[str, Any]) -> bool:
     if row["verdict"] == EQUIVALENT:
         low, high = _equivalent_gains(row)
         return bool(row["gain_low"] <= low or row["gain_high"] >= high)
-    # A verdict is open if the bounds with the lost runs reach 0, so that the difference could vanish or change its
-    # sign.
+    # The lost runs can change the verdict faster or slower if a bound reaches 0: the difference could then vanish or
+    # change its sign.
     turns = row["gain_high"] >= 0 if row["gain"] < 0 else row["gain_low"] <= 0
     return bool(turns) and row["verdict"] in (FASTER, SLOWER)
 
@@ -248,7 +250,7 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, A
     }
     for name, ends in (("low", (worst[0], best[1])), ("high", (best[0], worst[1]))):
         pair = np.where(is_usable, ends, np.nan)
-        # A middle is where most blocks are, no matter how far off the lost runs are.
+        # `middles` does not become a mean if ratios are coarse, so it depends little on how far off the lost runs are.
         columns[f"gain_{name}"] = np.expm1(mean(middles(logarithms(pair[1]) - logarithms(pair[0]))) + offset)
         columns[f"mean_gain_{name}"] = _ratio_of_means(pair)
     return columns
@@ -263,7 +265,7 @@ def _ratio_of_means(times: Array) -> Array:
 
 
 def _signed_ranks(differences: Array) -> dict[str, float]:
-    """slower_share and rank_p of log ratios within blocks (sites x blocks; infinite: one of both runs was lost).
+    """slower_share and rank_p of log ratios within blocks (sites x blocks; infinite: one of the two runs was lost).
 
     Wilcoxon's signed ranks of each site, with sites weighted by 1 / (blocks + 1) as in van Elteren's test, against the
     normal distribution. The variance is that of random signs on these very ranks, including ties and infinite ratios.

@@ -133,7 +133,8 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
     times = campaign.runs.get("started_at", ["unknown"])
     settings = campaign.settings
     seed = "unknown" if settings.seed is None else settings.seed
-    # A campaign can be resumed by another commit, which then validates networks and protocols itself first.
+    # A campaign may be resumed with another commit of the testbed. Networks and protocols are then validated again
+    # first, so the validation's entries name every commit.
     commits = dict.fromkeys(
         str(on.get("testbed", "unknown"))
         for on in (campaign.document.machine, *(entry.on for entry in kept_entries(folder)))

@@ -8,15 +8,17 @@ in the campaign's first browser, and with others, one changed at a time (`varian
   contrast only. The pair's TCP is the server's first TCP setting, or the contrast's own if the server has none.
 
 The pair of another server is compared with the contrast's TCP and a QUIC setting of the contrast's server and
-congestion control: the one whose other settings are nearest, such as the number of emulated connections. Any settings
-that still differ (`further_differences`) are not an effect of the program.
-A contrast depends on a program if two contrasts differ: within a block, ln(compared / reference) with the other
-program, less the same with the contrast's own. So page, machine and moment cancel, and so does a TCP that both
-contrasts share. The rest is as for the contrasts themselves (`analysis.statistics.ratios`): a site's location, the mean
-over the campaign's own sites, Student's t with Satterthwaite's freedom, and two one-sided tests for equivalence. Holm's
-correction covers all these differences. A browser that was added later has blocks of its own; its first block is
-compared with the others' first, and so on. Then only what both settings of a contrast share cancels. A server that was
-added later shares no block with the others, so it is left out.
+congestion control: the one that differs from the other server's QUIC setting in the fewest other settings, such as the
+number of emulated connections. The effect of settings that still differ (`further_differences`) is not an effect of the
+program.
+A contrast depends on a program if the contrast with another program differs from the one with its own. The difference
+is taken within a block: ln(compared / reference) with the other program, less ln(compared / reference) with the
+contrast's own. So page, machine and moment cancel, and so does a TCP that both contrasts share. The rest is as for the
+contrasts themselves (`analysis.statistics.ratios`): a site's location, the mean over the campaign's own sites,
+Student's t with Satterthwaite's freedom, and two one-sided tests for equivalence. Holm's correction covers all these
+differences. A browser that was added later has blocks of its own; its first block is compared with the others' first,
+and so on. Then only influences on both settings of a contrast cancel. A server that was added later shares no block
+with the others, so it is left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -163,10 +165,10 @@ def program_gains(campaign: CampaignTable, samples: Samples, hypotheses: Hypothe
 def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """Whether the contrasts depend on the programs; columns DIFFERENCES.
 
-    difference: by which share the ratio is larger than before, with the interval of one test alone. varies: the program
-    that was changed (server or browser). reference_before, compared_before, servers_before and browser_before: the
-    settings and programs that the variant is compared with. margin: PROGRAM_MARGIN. verdict: depends, does not depend
-    (by more than the margin), or not decided.
+    difference: the share by which the variant's ratio exceeds that of the variant it is compared with; its interval is
+    not corrected for the number of tests. varies: the program that was changed (server or browser). reference_before,
+    compared_before, servers_before and browser_before: the settings and programs that the variant is compared with.
+    margin: PROGRAM_MARGIN. verdict: depends, does not depend (by more than the margin), or not decided.
     """
     rows, of_pair = [], cache(partial(block_ratios, samples))
     for one, network, metric in _measured(campaign, samples, hypotheses):

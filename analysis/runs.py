@@ -93,12 +93,12 @@ class CampaignTable:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """The names of the campaign's clients on the networks of its settings, in its order."""
+        """The names of the clients whose networks are in the campaign's settings, in the campaign's order."""
         return tuple(self.network_settings)
 
     @cached_property
     def network_settings(self) -> dict[str, Mapping[str, Any]]:
-        """Each of these clients → the settings of its network."""
+        """Each client in `networks` → the settings of its network."""
         known = self.settings.networks
         return {name: known[client.network] for name, client in self.clients.items() if client.network in known}
 

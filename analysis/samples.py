@@ -14,8 +14,8 @@ from dataset.table import RUNS, read_given_up
 
 # Runs whose starts are further apart than this were not measured side by side.
 SIDE_BY_SIDE = pd.Timedelta(hours=1)
-# Limits, since a table may come from a stranger. The samples of a whole campaign have about as many cells as its rows
-# have metrics.
+# Limits of the samples' array, since a table may come from a stranger. If no runs are missing, the array has about one
+# cell for each row and metric of the table.
 MOST_CELLS, MOST_CELLS_OF_A_ROW = 10_000_000, 300
 
 
@@ -82,8 +82,8 @@ def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
     were measured side by side.
 
     A run whose block is unknown (0) gets a block of its own. If no block is known at all, runs with the same number
-    form a block. Such a block ends when two consecutive starts are more than SIDE_BY_SIDE apart; a late second attempt
-    at a run is then in another block, too.
+    form a block. Such a block ends when two consecutive starts are more than SIDE_BY_SIDE apart; the later runs form
+    another block. So a late second attempt at a run may be in another block than the first attempt.
     """
     unknown = pd.Series(0, runs.index)
     block = runs.get("block", unknown)
@@ -95,7 +95,8 @@ def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
     table = runs[of_number].assign(start=starts_of(runs)).reset_index(drop=True)
     is_later = table.sort_values("start", kind="stable").groupby(of_number)["start"].diff() > SIDE_BY_SIDE
     part = is_later.groupby([table[name] for name in of_number]).cumsum()
-    # All second parts come after all first parts, like the blocks of an added protocol.
+    # The later parts of split blocks are numbered after the first parts of all blocks, as the blocks of an added
+    # protocol are.
     numbers = table.assign(part=part).groupby(["part", "run"]).ngroup() + 1
     return pd.Series(numbers.to_numpy(), runs.index)
 

@@ -15,9 +15,9 @@ from dataset.table import Cell, read_given_up, read_rows, require_document
 class Saving:
     """The runs that the rule saved.
 
-    `runs` of the plan were unnecessary; they would have taken `seconds`. `made_runs` were made and took `made_s`.
-    `ends`: network that ended → the fewest and the most runs of one of its settings. Times are the elapsed times with
-    all lanes in parallel.
+    `runs`: how many planned runs were unnecessary; `seconds`: how long they would have taken. `made_runs`: how many
+    runs were made; `made_s`: how long they took. `ends`: network that ended → the fewest and the most runs of one of
+    its settings. Times are the elapsed times with all lanes in parallel.
     """
 
     runs: int

@@ -173,10 +173,10 @@ def _correlation_test(name: str, correlation: float, freedom: float, confidence:
 def canaries(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Whether blocks were slow when the machine's canary was, from the table of `block_means`.
 
-    One row for each canary and metric; columns: canary, metric, blocks, correlation (Spearman's, of blocks, both less
-    their mean of the machine or site) with correlation_low, correlation_high (at `confidence`) and correlation_p;
-    warning. The number of independent blocks allows for the serial correlation of both. Empty if the campaign has no
-    canary.
+    One row for each canary and metric; columns: canary, metric, blocks, correlation (Spearman's over blocks, of the
+    canary less its mean on the machine and lane with off_<metric>) with correlation_low, correlation_high (at
+    `confidence`) and correlation_p; warning. The number of independent blocks allows for the serial correlation of
+    both. Empty if the campaign has no canary.
     """
     rows = []
     for canary in (name for name in blocks if name.startswith(CANARY_PREFIX)):
@@ -235,8 +235,8 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _concurrency_effect(runs: pd.DataFrame, metric: str) -> tuple[int, float, float]:
-    """The number of `runs`, by which share those with the most concurrent loads are slower than those with the fewest,
-    and p."""
+    """The number of `runs`, the share by which those with the most concurrent loads are slower than those with the
+    fewest, and p."""
     known = runs[runs[f"off_{metric}"].notna() & runs[CONCURRENT_LOADS].notna()]
     settings = [known[name] for name in RUN[:3]]
     loads, times = (

@@ -24,7 +24,7 @@ def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray,
 
 def draw(p_values: pd.DataFrame, confidence: float) -> Figure:
     """Draw `p_values`, which is from `aa_p_values`: a panel for each kind, a line for each metric. A line should follow
-    the diagonal and stay in the band, which holds for the tests of one metric."""
+    the diagonal and stay in the band. The width of the band is that for the number of tests of one metric."""
     kinds = list(dict.fromkeys(p_values["kind"]))
     with figure_style():
         width = COLUMN_INCHES if len(kinds) < 2 else PAGE_INCHES

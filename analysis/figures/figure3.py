@@ -32,8 +32,8 @@ def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str
 def limits(gains: np.ndarray) -> tuple[float, float]:
     """Where the axis of a row with these `gains` begins and ends: on each side at the last gain that is not far out.
 
-    A percentile would not do: each site has one gain per metric and protocol, so the gains of one site can be more than
-    a percentile leaves out.
+    The axis does not end at a percentile, such as the 99th. A site has one gain for each metric and protocol, so one
+    unusual site may have more gains than the percentile leaves out, and the axis would still extend to them.
     """
     first, third = np.quantile(gains, (0.25, 0.75))
     reach = FAR_OUT * (third - first)

@@ -70,7 +70,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], end_s: fl
     panel.axvline(urgent["asked_s"], color="black", linewidth=0.8, linestyle=(0, (2, 1.5)))
     panel.axvspan(urgent["asked_s"], end_of_wait_s, ymin=0, ymax=1, color="black", alpha=0.2, linewidth=0)
     waited = f"urgent: after {numbers['in_front_bytes'] / 1e3:,.0f} kB, {1e3 * numbers['waited_s']:,.0f} ms"
-    # The text stands within the time of waiting if there is no room to the right of it.
+    # The text begins at the end of the wait; if there is no room to the right of it, at the beginning of the wait.
     is_late = end_of_wait_s > 0.7 * end_s
     panel.annotate(
         waited,
@@ -102,7 +102,8 @@ def _write_names(panel: Axes, responses: Sequence[Mapping[str, Any]], shares: Ar
         begin, end = max(zip(runs[::2], runs[1::2], strict=True), key=lambda run: run[1] - run[0], default=(0, 0))
         if (end - begin) * STEP_S >= LEAST_WIDTH_S and response["path"] != URGENT:
             upright = response["path"] != BACKGROUND
-            # The urgent response lies in the middle of the background response.
+            # The urgent response interrupts the background response near its middle, so the name of the background
+            # response stands at three quarters of it.
             middle = (begin + end) // 2 if upright else (begin + 3 * end) // 4
             name = response["path"].strip("/").replace("urgent-", "urgent\n").replace("-", " ")
             panel.text(

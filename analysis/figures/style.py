@@ -1,5 +1,5 @@
-"""The style of all figures: small, with embedded fonts, in colours that colour-blind readers can distinguish, in grey,
-too."""
+"""The style of all figures: small, with embedded fonts, in colours that colour-blind readers can distinguish and that
+differ when printed in grey."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

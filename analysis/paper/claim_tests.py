@@ -79,11 +79,11 @@ _Judge = Callable[[MeanRatio, float, float, float], tuple[float, float]]
 def faster(
     inputs: ClaimInputs, *, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str]
 ) -> list[Condition]:
-    """`compared` is faster; the evidence against this is that it is slower, or equivalent at most."""
+    """`compared` is faster; the evidence against this is that it is slower, or that both are equivalent."""
 
     def judge(ratio: MeanRatio, _: float, difference_p: float, equivalence_p: float) -> tuple[float, float]:
         p_for, p_slower = (difference_p, 1.0) if ratio.centre < 0 else (1.0, difference_p)
-        # A protocol that is faster by less than the margin still counts as faster.
+        # If `compared` is significantly faster, it counts as faster even if the difference is less than the margin.
         p_same = 1.0 if p_for < inputs.hypotheses.significant_p else equivalence_p
         return p_for, min(p_slower, p_same)
 
@@ -220,7 +220,7 @@ def within_p(ratio: MeanRatio, margin: float) -> float:
 
 
 def two_sided(p: float) -> float:
-    """The p value of the direction that was found, if either direction might have been found."""
+    """The two-sided p value, from the one-sided `p` of the direction that was found."""
     return min(1.0, 2 * p)
 
 

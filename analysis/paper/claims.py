@@ -3,10 +3,10 @@
 K. Wolsing, J. Rüth, K. Wehrle, O. Hohlfeld: A Performance Perspective on Web Optimized Protocol Stacks: TCP+TLS+HTTP/2
 vs. QUIC (ANRW 2019). The sentences are paraphrased. They are declared here before any campaign. Each claim is tested at
 the threshold of the hypotheses, without a correction for the number of claims (contrasts of the declared family keep
-their correction). All conditions of a claim must hold. A claim holds if that is shown. It does not hold if the opposite
-of a condition is shown, corrected for the number of its conditions. Otherwise it is not decided. So a small campaign
-decides little, rather than something by chance: a wrong verdict on a claim is as rare as a wrong verdict elsewhere in
-the report.
+their correction). A claim holds if all its conditions are shown to hold. It does not hold if the opposite of one
+condition is shown, with a p value multiplied by the number of conditions. Otherwise it is not decided. So a small
+campaign decides little, rather than something by chance: a wrong verdict on a claim is as rare as a wrong verdict
+elsewhere in the report.
 """
 
 from collections.abc import Callable, Sequence

@@ -91,7 +91,8 @@ def side_by_side(findings: Findings) -> pd.DataFrame:
     """The paper's numbers, each with the campaign's.
 
     Added columns:
-    - ours, ours_low, ours_high: in the paper's unit; sites_faster as sites of 38
+    - ours, ours_low, ours_high: the campaign's number and its interval, in the paper's unit; a number of faster sites
+      is scaled to the paper's 38 sites
     - sites: how many the campaign's number rests on
     - same_sign: yes, no, or empty if a sign means nothing
     - agrees: whether the campaign's number lies where an exact repetition's would (`analysis.paper.replication`): yes,

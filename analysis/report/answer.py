@@ -81,7 +81,7 @@ def write_answer(
     """Write the page on the campaign in `folder` into that folder, and replace an older one; returns its first sentence
     and its path.
 
-    `recording`: why loads of the recorded site say little about it, if they do; `servers`: facts about the recorded
+    `recording`: why loads of the recording say little about the site, if they do; `servers`: facts about the recorded
     servers that the answer leaves out. Raises EyelevelError.
     """
     campaign = load(folder)

@@ -43,7 +43,7 @@ def _lane_reason(record: dict[str, Any]) -> str:
 
 
 def _sharing_facts(record: dict[str, Any]) -> list[str]:
-    """For each network whose loads shared processors, how many did, and why."""
+    """For each network whose loads shared processors: how many loads ran at once, and the reason for this number."""
     calibration = record.get("calibration")
     measured = calibration.get("sharing", {}) if isinstance(calibration, dict) else {}
     return [

@@ -178,7 +178,8 @@ def _further(documents: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _further_keys(document: Mapping[str, Any]) -> dict[str, str]:
-    """The values of FURTHER_KEYS as texts; of kernel settings among them, each setting by its name."""
+    """The values of FURTHER_KEYS as texts. A key of kernel settings is replaced by an entry for each of its settings,
+    without MEASURED_SYSCTLS."""
     given = {key: value for key in FURTHER_KEYS if (value := document.get(key)) not in (None, False)}
     texts = {key: " ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in given.items()}
     for sysctls in (key for key, value in given.items() if isinstance(value, Mapping)):

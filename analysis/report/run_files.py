@@ -33,7 +33,7 @@ class Link:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """A run of a setting (its names as readers see them), and the links to its files by kind."""
+    """A run, with its site, network and protocol by the names that readers see, and the links to its files by kind."""
 
     site: str
     network: str

@@ -5,10 +5,10 @@ of the mean over sites of log ratios within blocks (`analysis.statistics.ratios`
 The family is declared before anything is measured, so its size includes contrasts that turn out to have no runs. A
 contrast that was added later belongs to a family of its own, or to none (`analysis.statistics.hypotheses.Hypotheses`).
 A campaign that may stop early is tested at each of its interim analyses, which a network reaches with all its sites
-together. The contrast's p value is the smallest of them times their number (Bonferroni), so that frequent testing does
-not find more by chance. Its intervals are wide enough that those of all interim analyses hold at once with the declared
-confidence (repeated confidence intervals: Jennison and Turnbull 1989). If a contrast ended early, its gain is also
-shown shrunken, since chance is more likely to have made it larger than smaller.
+together. The contrast's p value is the smallest p value of these analyses times their number (Bonferroni), so that
+frequent testing does not find more by chance. Its intervals are wide enough that those of all interim analyses hold at
+once with the declared confidence (repeated confidence intervals: Jennison and Turnbull 1989). If a contrast ended
+early, its gain is also shown shrunken, since chance is more likely to have made it larger than smaller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,10 +78,11 @@ def without_selection(
 ) -> "pd.Series[float]":
     """`centre` without the bias of its selection: only estimates with a two-sided `p` below `level` were selected.
 
-    The result is half way between the observed estimate and the conditional maximum likelihood estimate of a normal
-    distribution. For that true value, the expected value of a selected estimate equals the observed estimate. The
-    maximum likelihood estimate alone shrinks too much if nearly all estimates are selected (Zhong and Prentice 2008,
-    Bias-reduced estimators and confidence intervals for odds ratios in genome-wide association studies).
+    The result is half way between the observed estimate and the conditional maximum likelihood estimate, if estimates
+    are normal. If the true value were this maximum likelihood estimate, the mean of all selected estimates would equal
+    the observed estimate. The maximum likelihood estimate alone shrinks too much if nearly all estimates are selected
+    (Zhong and Prentice 2008, Bias-reduced estimators and confidence intervals for odds ratios in genome-wide
+    association studies).
     """
     observed, bound = stats.norm.isf(p / 2), stats.norm.isf(level / 2)
     low, high = np.zeros(len(p)), np.where(np.isfinite(observed), observed, 0)

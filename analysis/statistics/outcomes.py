@@ -17,11 +17,12 @@ WARNING_P = 0.01
 LEAST_SITES, FEW_SITES = 2, 10
 # With fewer runs, the test of a site finds only large differences.
 FEW_RUNS = 5
-# A sample is wildly skewed if its |skewness| is above the first number, or a run exceeds this many medians.
+# A sample is wildly skewed if its |skewness| is above the first number, or if its longest run takes more than the
+# second number times the median.
 WILD_SKEWNESS, WILD_RATIO = 2.0, 3.0
 
-# A contrast does not depend on a program if it is shown to change by less than this share with another one (0.02: -2 %
-# to +2 %). This is less than what counts as a difference of protocols on most networks.
+# A contrast does not depend on a program if it is shown to change by less than this share when another program takes
+# its place (0.02: -2 % to +2 %). This is less than what counts as a difference of protocols on most networks.
 PROGRAM_MARGIN = 0.02
 
 FASTER, SLOWER = "faster", "slower"

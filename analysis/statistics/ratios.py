@@ -56,9 +56,9 @@ MOST_AVERAGES = 2**22
 class MeanRatio:
     """The mean over sites of log ratios, its standard error, and the error's degrees of freedom; arrays of one shape.
 
-    The error is NaN if no site has two blocks, and 0 if all blocks of each site have the same ratio. `signs` is the
-    number of blocks that a sign test may then count: all blocks if the sites agree on the sign, else the blocks of the
-    site with the fewest.
+    The error is NaN if no site has two blocks, and 0 if all blocks of each site have the same ratio. If the error is 0,
+    p values are those of a sign test. `signs` is the number of blocks that this test counts: all blocks if the sites
+    agree on the sign, else the blocks of the site with the fewest.
     """
 
     centre: Array
@@ -97,7 +97,8 @@ class MeanRatio:
         return replace(self, centre=-self.centre).below_p(-limit)
 
     def slower_p(self, margin: Array | float) -> Array:
-        """The one-sided p value of a mean log ratio of `margin` or less; if it is small, compared is slower by more."""
+        """The one-sided p value of a mean log ratio of `margin` or less; a small one shows that compared is slower by
+        more than `margin`."""
         return self._tail(self.centre - margin)
 
     def _tail(self, distance: Array) -> Array:

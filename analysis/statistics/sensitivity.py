@@ -91,9 +91,10 @@ def leave_one_out(
 def bias(a: Array, b: Array) -> Array:
     """How much the gain of the means of `b` against `a` is expected to exceed the true gain, along the last axis.
 
-    A mean of few runs in the denominator makes a ratio too high: by the squared coefficient of variation divided by the
-    number of runs, less the part that both share (the second-order term of a ratio estimator; Cochran 1977, Sampling
-    Techniques, section 6.8). The mean over sites does not remove this. NaN with fewer than two runs or blocks.
+    A mean of few runs in the denominator makes a ratio too high. The relative excess is the squared coefficient of
+    variation of the denominator's runs divided by their number, less the relative covariance of both means (the
+    second-order term of a ratio estimator; Cochran 1977, Sampling Techniques, section 6.8). The mean over sites does
+    not remove this. NaN with fewer than two runs or blocks.
     """
     before, after = mean(a), mean(b)
     in_both = np.asarray(np.isfinite(a) & np.isfinite(b))

@@ -17,7 +17,7 @@ SAME_COLOUR = "0.82"
 def draw_shares(shares: pd.DataFrame, protocols: Sequence[str]) -> Figure:
     """A bar for each network and pair: on the left the votes that say the reference loads faster, on the right those
     that say the compared one does, and between them those that see no difference. The whiskers are Wilson's intervals
-    of both ends."""
+    of the left and of the right share."""
     rows = shares.to_dict("records")
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.36 * len(rows)), layout="constrained")
@@ -79,8 +79,9 @@ def draw_scores(scores: pd.DataFrame, words: Sequence[str]) -> Figure:
 
 
 def draw_against_metrics(scores: pd.DataFrame, preferences: pd.DataFrame, metrics: Sequence[str]) -> Figure:
-    """A point for each clip: its mean rating over each of `metrics`, and below, for each pair, the preference over the
-    difference in the metric. Colours stand for networks."""
+    """Scatter plots against each of `metrics`, with a point for each clip. The upper ones show the mean rating of each
+    film against its metric. The lower ones show the preference in each pair of films against the difference of their
+    metrics in percent. Colours stand for networks."""
     kinds = [kind for kind, table in (("score", scores), ("preference", preferences)) if len(table)]
     networks = list(dict.fromkeys([*scores.get("network", ()), *preferences.get("network", ())]))
     with figure_style():

@@ -29,7 +29,7 @@ from dataset.table import USER_STUDY
 
 HERE = Path(__file__).parent
 SITE, VOTES, CLIPS = "site", "votes", "clips"
-# The colour around a page: a page is white in a browser, and grey surrounds a page of another shape.
+# The colour around a film whose shape differs from the clip's: grey, so that it differs from the white of a page.
 FRAME_COLOUR = "0x808080"
 
 

@@ -33,8 +33,8 @@ LEAST_CLIPS = 3
 
 @dataclass(frozen=True)
 class Counted:
-    """The participants, one per row, with the `reason` if they are left out; and the votes that count. `still` is the
-    number of their votes on films that did not play smoothly."""
+    """The participants, one per row, with the `reason` if they are left out; and the votes that count. `still`: how
+    many votes of participants who count are left out since their films did not play smoothly."""
 
     participants: pd.DataFrame
     votes: pd.DataFrame

@@ -30,10 +30,10 @@ MOST_CONNECTIONS = 64
 PATIENCE_S = 30
 # A whole request must arrive within this time, however steadily its bytes come (s).
 REQUEST_S = 60
-# The limit for one address, so that others find room; it does not apply if the server is only reachable from this
-# machine.
+# The most connections of one address, so that others find room; this limit does not apply if the server is only
+# reachable from this machine.
 MOST_CONNECTIONS_OF_ONE = 32
-# The limit for one address in a minute of the clock; people take seconds for each vote.
+# The most votes from one address in a minute of the clock; people take seconds for each vote.
 MOST_VOTES_A_MINUTE = 600
 WARNING_BYTES = 10_000_000
 # A client that reads a film more slowly than this is disconnected.
@@ -146,7 +146,8 @@ class StudyServer(ThreadingHTTPServer):
                 self._connections -= Counter([client_address[0]])
 
     def may_vote(self, client: str) -> bool:
-        """Whether the address `client` may send another vote in this minute; the vote at hand counts."""
+        """Whether the address `client` may send a vote now, within the limit for this minute. Each call counts as a
+        vote."""
         now = self._minute()
         with self._lock:
             if self._votes[0] != now:

@@ -32,7 +32,8 @@ WAITED = (
 )
 # The share of runs that count although their first load was lost is mentioned only above this.
 SHOWN_SHARE = 0.005
-# From this share of lost runs on, the answer says how they could change it, even if all protocols lose as many.
+# From this share of lost runs on, the answer says how they could change it, even if no protocol lost more than
+# the others.
 LARGE_SHARE = 0.05
 
 
