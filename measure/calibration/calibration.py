@@ -40,7 +40,7 @@ class Trial:
     comparisons: tuple[Comparison, ...] = ()
 
 
-# Measures one round, given how much is measured at once and the round's number. Raises LoadsDoNotCount.
+# Measures one round, given how many runs are made at once and the round's number. Raises LoadsDoNotCount.
 MeasureRound = Callable[[int, int], Round]
 
 
@@ -61,9 +61,9 @@ class Calibration:
 def search(
     largest: int, measure_round: MeasureRound, announce: Callable[[str], None], named: Callable[[int], str]
 ) -> Calibration:
-    """Find the largest number, up to `largest`, that disturbs no run. `named` has a number in words, such as "3 lanes".
+    """Find the largest number, up to `largest`, that disturbs no run. `named` describes a number, as in "3 lanes".
 
-    This is a binary search between the largest number known to be undisturbed and the smallest number known to be too
+    This is a binary search between the largest number known to disturb no run and the smallest number known to be too
     large. It assumes that fewer runs at once disturb each other less.
     """
     trials: list[Trial] = []

@@ -36,8 +36,8 @@ Round = Mapping[str, Mapping[str, float]]
 @dataclass(frozen=True)
 class Comparison:
     """A `quantity` in a lane with neighbours, compared with the whole machine: their `ratio` with its interval (`low`,
-    `high`). If a lane has fewer cores, the ratio has two factors: `of_cores`, for that reason, and `of_neighbours`,
-    since other lanes are busy."""
+    `high`). If a lane has fewer cores than the machine, the ratio is a product: `of_cores` is the effect of having
+    fewer cores, `of_neighbours` that of other lanes being busy."""
 
     quantity: str
     ratio: float

@@ -1,9 +1,9 @@
 """Finds out how many loads on a network can share the processors of a lane: the largest number of which no load is
 slower.
 
-In each round, pages are loaded one at a time, and then so many at once. The network loses no packets then, since losses
-scatter times by tens of percent, and without them times repeat to a percent. This module only measures times; it does
-not interpret them.
+Each round loads pages one at a time, and the number under test at once. The network loses no packets in these loads:
+losses would scatter times by tens of percent; without losses, times repeat to within a percent. This module only
+measures times; it does not interpret them.
 """
 
 import math
@@ -39,8 +39,8 @@ from tuning.networks import Network
 
 PROTOCOLS = ("tcp+", "quic")
 METRICS = ("plt", "si", "fcp", "lcp")
-# The number that is tried first, for each core of a lane: with more loads, their busy beginnings would wait for each
-# other most of the time.
+# The number of loads for each core of a lane that is tried first. With more loads, a load would mostly have to wait
+# until others have finished their busy beginnings.
 LOADS_OF_CORE = 3
 
 Begin = Callable[[LaneSetting], AbstractContextManager[RunningLane]]
@@ -79,9 +79,9 @@ def one_round(
     method: Method = PAGES,
     begin: Begin = running_lane,
 ) -> dict[str, dict[str, float]]:
-    """Load `pages` (site → protocol → setting) one at a time, and in all `places` at once, of which `at_once` have the
-    same cores. The round's `number` decides what comes first. `begin` starts a lane; all measure by `method`. Raises
-    LoadsDoNotCount, EyelevelError."""
+    """Load `pages` (site → protocol → setting) one at a time, and in all `places` at once; each set of cores has
+    `at_once` of the places. If the round's `number` is odd, the loads one at a time come first. `begin` starts a lane;
+    all measure by `method`. Raises LoadsDoNotCount, EyelevelError."""
     conditions = {WHOLE: (places[:1], 1), BESIDE: (places, at_once)}
     order = list(conditions) if number % 2 else list(conditions)[::-1]
     times = {condition: times_of(session(*conditions[condition], pages, method, begin)) for condition in order}
@@ -117,8 +117,8 @@ def session(places: Sequence[Lane], at_once: int, pages: Pages, method: Method, 
 
 
 class Loader:
-    """A lane that loads one page after another over all protocols. A page counts once, and only if all other lanes
-    loaded pages from its beginning on."""
+    """A lane that loads one page after another over all protocols. Each page counts once: the first time that all
+    other lanes are already loading pages when it begins."""
 
     def __init__(self, lane: RunningLane, store: FolderStore, at_once: int, pages: Pages, method: Method) -> None:
         self.lane = lane
@@ -133,7 +133,7 @@ class Loader:
 
     @property
     def is_done(self) -> bool:
-        """Whether all pages that count have been loaded."""
+        """Whether each page has been loaded in a way that counts."""
         return len(self._counting) == len(self._sites)
 
     @property

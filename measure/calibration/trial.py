@@ -29,7 +29,7 @@ from record import collection
 from tuning import networks, protocols
 from tuning.defaults import REPEATS
 
-# This page needs much computing, and this fast network hides the least of it.
+# The page needs much computing, and the network is fast: on a slow one, waiting for packets would hide slow computing.
 SITE, NETWORK, PROTOCOLS = "demo-news", "dsl", ("tcp", "quic")
 METRICS = ("plt", "si")
 CANARY = "the canary's task"
@@ -116,8 +116,8 @@ def one_turn(
 
 
 class Neighbour:
-    """A lane that keeps its neighbours company: it measures one block after another. `block` makes each from its
-    number."""
+    """A lane that stays busy while another lane is timed: it measures one block after another. `block` makes the block
+    of a given number."""
 
     def __init__(self, lane: RunningLane, store: FolderStore, block: Callable[[int], Block]) -> None:
         self._lane, self._store, self._block = lane, store, block

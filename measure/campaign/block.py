@@ -163,11 +163,11 @@ def measure_block(
 
 
 def _go_on(slot: Slot, prepare: Callable[[], object], analyses: Analyses, folder: Path, began_s: float) -> None:
-    """Prepare the next run, and analyse the film in `folder`: its run began at `began_s` (monotonic), and nothing of it
-    is measured any more."""
+    """Prepare the next run, and analyse the film in `folder`: its run began at `began_s` (monotonic), and its page
+    is not measured any more."""
     prepare()
-    # Without real-time priority, the analysis would delay the emulated network while the browser ends, which counts
-    # against the run. In that case the film is analysed later.
+    # The emulated network runs until the browser has ended, and a run is rejected if its network was late at any time
+    # until then. Without real-time priority, the analysis would make it late; then the film is analysed later.
     if slot.has_real_time_priority():
         analyses.add(folder, time.monotonic() - began_s)
 

@@ -62,7 +62,7 @@ class Campaign:
     `timekeeping`: how the network keeps time in all runs (`measure.host.timekeeping`), if known.
     `lanes`: how many runs each machine measures at once, and where (`measure.host.lanes`).
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
-    `further_browsers`: browsers in which everything is measured, besides that of `loading`.
+    `further_browsers`: browsers in which everything is measured, in addition to that of `loading`.
     `without`: pairs of a site and a network whose runs are not planned.
     `withdrawn`: pairs whose results no longer count, and which are not measured any more → the reason.
     `study`: the name of the campaign's study, and its settings.
@@ -147,8 +147,8 @@ class Campaign:
         }
 
     def _places(self) -> dict[str, Any]:
-        """The part of a run that each of this machine's cores serves; empty with several lanes, which have their
-        own."""
+        """The cores of this machine that each part of a run gets. Empty if there are several lanes: the record of the
+        lanes has their cores."""
         return {} if not self.lanes.is_one else {"cores": affinity.described(affinity.layout())}
 
     def _without_other_quiet_time(self, network: Network) -> Network:

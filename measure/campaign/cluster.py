@@ -38,7 +38,7 @@ from measure.sites.completeness import digest
 CONNECT_TIMEOUT_S = 30
 # The interval at which the list of workers is fetched, since Dask does not report newcomers and losses (s).
 LOOK_S = 2.0
-# The address of a worker, or its machine, with the number of one of its lanes if it has several.
+# A worker (by its address) or a machine (by its name), and the number of one of its lanes, None if it has no lanes.
 Place = tuple[str, int | None]
 
 # A block may itself kill the workers that measure it. When this many workers have died over one block, the campaign
@@ -174,7 +174,7 @@ class Cluster:
 
     @cached_property
     def _fingerprints(self) -> Mapping[str, str]:
-        """Site → the fingerprint of its folder; cached, since reading the folders takes as long."""
+        """Site → the fingerprint of its folder; cached for the same reasons as `_versions`."""
         return {name: digest(site) for name, site in self._campaign.sites.items()}
 
 
@@ -210,7 +210,7 @@ class Scheduler:
         the scheduler is gone."""
         while self._client.status in ("running", "connecting"):
             try:
-                # Ask the scheduler directly: the client's cached answer sometimes lacks all workers.
+                # Ask the scheduler directly: the client's cached answer is sometimes empty although workers are there.
                 scheduler_itself: Any = self._client.scheduler
                 return list(self._client.sync(scheduler_itself.ncores))
             except OSError:
@@ -237,8 +237,8 @@ class Dispatch:
         self._again: deque[Block] = deque()
         self._introductions: dict[Future[Any], str] = {}
         self._running: dict[Future[Any], tuple[Place, Block]] = {}
-        # Looks for workers are numbered: the latest that was begun, the latest that has ended, and the latest begun
-        # before a worker was admitted, refused or lost.
+        # Looks for workers are numbered. These are the numbers of the latest look that was begun, of the latest that
+        # has ended, and of the latest that had begun when a worker was last admitted, refused or lost.
         self._looks = self._last_look = self._doubted_look = 0
         # Events: Dask's thread adds futures that have ended; our threads add the results of futures, and lists of
         # workers.
@@ -319,7 +319,7 @@ class Dispatch:
             if (block := self._next_block()) is None:
                 return
             if block.share > self._free_share(place):
-                # No other block overtakes it: it might have to wait for ever.
+                # Do not begin a later block in its stead: this one might then wait for ever.
                 self._again.appendleft(block)
                 continue
             self._follow(future := self._submit(place, block))

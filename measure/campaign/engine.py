@@ -185,9 +185,9 @@ class Rounds:
             self._blocks.setdefault(run.cell, set()).add(block)
 
     def numbers(self, is_given_up: Callable[[Cell], bool]) -> dict[str, tuple[int, int]]:
-        """Network → the number of complete rounds, not counting cells that were given up; and the average number of
-        blocks per cell. The average grows even if cells that are not planned now, or are measured late, hold back the
-        first number."""
+        """Network → two numbers. The first is how many rounds are complete, if cells that were given up are ignored.
+        The second is the average number of blocks per cell. The average grows even while the first number does not,
+        because a cell is not planned now or is measured late."""
         sizes: dict[str, list[int]] = {}
         open_sizes: dict[str, list[int]] = {}
         for cell, blocks in self._blocks.items():

@@ -25,10 +25,10 @@ ENOUGH = 6
 MISSED_REQUESTS = 3
 MISSED_SHARE = 0.05
 
-# Compare a run's last frame with those of other runs, and take the `RESEMBLED` share that is most like it: these must
-# match except for `UNLIKE_SHARE` of the frame. Among 93 runs of ten recorded and generated sites, one differed by more
-# (13 %): a carousel that was just fading. All others differed by 0.07 % at most. So about 1 % of runs are rejected
-# needlessly, and a missing picture is noticed if it covers a twentieth of the window.
+# A run's last frame is compared with those of the other runs. The `RESEMBLED` share of them that is most like it may
+# differ from it in at most `UNLIKE_SHARE` of the frame. Among 93 runs of ten recorded and generated sites, one differed
+# by more (13 %): a carousel that was just fading. All others differed by 0.07 % at most. So about 1 % of runs are
+# rejected needlessly, and a missing picture is noticed if it covers a twentieth of the window.
 UNLIKE_SHARE = 0.05
 RESEMBLED = 0.25
 
@@ -105,13 +105,13 @@ def judge(
 ) -> dict[int, Reason]:
     """Place in `runs` → why that run must not count by `expectations`; only runs from place `first` on are judged.
 
-    `runs` are all of one site and network, in the order in which they were made, without those that other gates
-    rejected. With fewer than `ENOUGH` runs, none is rejected.
+    `runs` are all of one site, network and browser, in the order in which they were made, without those that other
+    gates rejected. With fewer than `ENOUGH` runs, none is rejected.
     """
     if len(runs) < ENOUGH:
         return {}
     rejected = {}
-    # The first `ENOUGH` runs were not judged until there were enough.
+    # While there were fewer than `ENOUGH` runs, none was judged; so the first ones may still have to be.
     for place in range(first if first >= ENOUGH else 0, len(runs)):
         others = [other for number, other in enumerate(runs[: max(ENOUGH, place)]) if number != place]
         reasons = (

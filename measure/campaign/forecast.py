@@ -16,7 +16,7 @@ from films.policy import FilmPolicy
 from record.site import Site
 from tuning.networks import Network
 
-# The time of a run besides the load itself, and of a canary: seconds on two cores (benchmarks/campaign).
+# The time (s) that a run takes in addition to its load, and the time of a canary, on two cores (benchmarks/campaign).
 RUN_S = 6.0
 CANARY_S = 1.5
 # The time and the space of a run of a static page that is not filmed.

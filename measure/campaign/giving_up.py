@@ -1,6 +1,6 @@
 """Cells (a site on a network) that get no more runs: those where all protocols fail for the same reason in a few
-blocks, and those that were withdrawn. Earlier runs of withdrawn cells do not count either, since which of them were
-valid may be chance."""
+blocks, and those that were withdrawn. Earlier runs of withdrawn cells do not count either, even valid ones: it may be
+chance which runs were valid."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +14,8 @@ from measure.run.gates import is_of_machine
 
 # One block is not enough: a fault of the machine that no gate recognises may last as long as a block. The second block
 # of a cell begins after all other sites have had their first. If it fails, too, by the same gate and in every attempt
-# over every protocol, the cause is the page. With five protocols these are 30 attempts, of 465 that 31 runs would take.
+# over every protocol, the cause is the page. With five protocols and three attempts at each run, this takes 30
+# attempts; all blocks of a campaign of 31 runs would take 465.
 BLOCKS = 2
 
 

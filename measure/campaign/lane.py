@@ -26,16 +26,16 @@ from measure.host.lanes import Lane
 from tuning.defaults import DEFAULT_BROWSER
 
 PROGRAM = "measure.campaign.lane_process"
-# How long a lane may take to end: its replay (which has its own limit, `replay.sandbox.TEARDOWN_TIMEOUT_S`), and the
-# rest.
+# How long (s) a lane may take to end. Most of this is for its replay, which may take up to
+# `replay.sandbox.TEARDOWN_TIMEOUT_S`.
 END_S = 20.0
 
 
 @dataclass(frozen=True)
 class LaneSetting:
     """The setting that is sent to a lane first: which lane it is, the campaign's folder, the lane's canaries so far,
-    how long a canary holds (`Slot`), the browser, and the folder by which lanes of the same cores agree
-    (`measure.host.sharing`), if there are any."""
+    how long a canary holds (`Slot`), the browser, and the folder by which loads in lanes of the same cores take turns
+    (`measure.host.sharing`), None if no other lane has these cores."""
 
     lane: Lane
     folder: Path

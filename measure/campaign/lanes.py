@@ -6,7 +6,8 @@ made later because the campaign was stopped or a run was rejected. The other lan
 runs begin at other moments and in another order, so they favour none of the compared runs.
 
 Where loads on a network share processors, several lanes have the same cores, and a block of that network takes only a
-share of them: as many blocks run there at once as their shares fit. A block of any other network takes all.
+share of them: several blocks run there at once if their shares add up to at most one. A block of any other network
+takes all the cores.
 
 Only this process writes rows and decides what follows from them, as with one lane.
 """
@@ -57,8 +58,8 @@ def measure_in_lanes(work: Work) -> None:
 
 
 def sharing_folders(folder: Path, lanes: Iterable[Lane]) -> dict[Lane, Path | None]:
-    """For each of `lanes`, a folder inside `folder` by which lanes of the same cores agree (`measure.host.sharing`);
-    None if no other lane has its cores."""
+    """For each of `lanes`, a folder inside `folder` by which loads in lanes of the same cores take turns
+    (`measure.host.sharing`); None if no other lane has its cores."""
     groups: defaultdict[tuple[int, ...], list[Lane]] = defaultdict(list)
     for lane in lanes:
         groups[lane.cores].append(lane)
@@ -110,9 +111,9 @@ class ComingBlocks:
         self._waiting: defaultdict[int, deque[Block]] = defaultdict(deque)
 
     def next_in(self, lane: int, free: Fraction = WHOLE) -> Block | None:
-        """The next block for the lane with this number, of whose cores this share is `free`; None if none is left for
-        it, or if the next one needs more. Others of the plan do not overtake that one: it might have to wait for
-        ever."""
+        """The next block for the lane with this number; `free` is the share of its cores that no block takes. None if
+        no block is left for the lane, or if the next one needs a larger share. A later block does not take its place,
+        since the next one might then wait for ever."""
         if waiting := self._waiting[lane]:
             return waiting.popleft() if waiting[0].share <= free else None
         while block := self._next or next(self._coming, None):

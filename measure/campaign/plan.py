@@ -44,9 +44,9 @@ def plan(
     site. So a campaign that is stopped anywhere has about as many runs of each setting, and its sites have all
     networks. Each round of runs draws the order of the sites, and of each site's networks, anew.
 
-    On `shared` networks, several blocks are measured at once (`measure.host.sharing`), and before a block of another
-    network begins, all of them must have ended. So each round has these networks apart: a round that ends with them is
-    followed by one that begins with them.
+    On `shared` networks, several blocks are measured at once (`measure.host.sharing`); a block of another network can
+    begin only when all of these have ended. To make such waits rare, the first round has all its blocks of shared
+    networks at its end, the next round at its beginning, and so on in turn.
 
     `companions`: network → conditions that its blocks have in addition to the network's own over `protocols`. Each
     condition is measured in all `browsers`.

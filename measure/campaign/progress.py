@@ -50,8 +50,8 @@ class ProgressDisplay:
         self._warnings: set[tuple[int | None, str]] = set()
         self._lanes = lanes
         self._clock = clock
-        # When the first attempt began, and how long the runs that have ended would have taken if nothing were between
-        # them.
+        # When the first attempt began, and how long the last attempts at all runs that are done would have taken with
+        # all lanes in use and no time between runs.
         self._began_s: float | None = None
         self._ended_s = 0.0
         self._last_warning = ""

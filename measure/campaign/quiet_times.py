@@ -193,10 +193,10 @@ class RunChanges:
     is left out.
 
     `table` has a row for each run and each quiet time that is shorter than the run's own. Its columns: RUN; kept_ms
-    (the run's quiet time), load_ms, pause_ms, open_requests (see RunTimes), lag_ms (from the end by the rule to the end
-    of the browser); quiet_ms, stop_ms; late_responses, is_late_change, METRICS (changes in ms); is_rejected (the run is
-    valid, but a gate would reject it with this quiet time), is_accepted (a gate rejected the run, but would not with
-    this quiet time).
+    (the run's quiet time), load_ms, pause_ms, open_requests (see RunTimes), lag_ms (the time from the end that kept_ms
+    sets until the browser had ended); quiet_ms, stop_ms; late_responses, is_late_change, METRICS (changes in ms);
+    is_rejected (the run is valid, but a gate would reject it with this quiet time), is_accepted (a gate rejected the
+    run, but would not with this quiet time).
     """
 
     table: pd.DataFrame
@@ -271,8 +271,8 @@ def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> lis
 
 
 def _norms(runs: Sequence[RunTimes], quiet_ms: int) -> tuple[Collection[int], Collection[int]]:
-    """The places in `runs` that expectations reject: of the runs as they are, and of the runs shortened to
-    `quiet_ms`."""
+    """The places in `runs` of those that expectations reject: first for the runs as they are, then for the runs as
+    they would be with the quiet time `quiet_ms`. Both are empty if that would change no run."""
     stops_ms = [run.stop_ms(quiet_ms) for run in runs]
     if not any(
         run.late_requests(stop_ms) or run.last_change_ms > stop_ms for run, stop_ms in zip(runs, stops_ms, strict=True)
@@ -286,7 +286,7 @@ def outcome(run: RunTimes, stop_ms: float) -> RunOutcome:
     """The outcome of `run` for expectations if it had ended at `stop_ms`; without its last picture if the picture
     changed later."""
     late = {id(request) for request in run.late_requests(stop_ms)}
-    # The browser's own requests are not counted. To leave out late requests, mark these as the browser's, too.
+    # The browser's own requests are not counted. Late requests are marked as such, so that they are not counted either.
     requests = [replace(one, by_browser=one.by_browser or id(one) in late) for one in run.requests]
     counts = read_request_log(run.folder / REQUEST_LOG, requests)
     picture = None if run.last_change_ms > stop_ms else read_last_frame(run.folder)
@@ -336,8 +336,8 @@ def sufficient_ms(runs: pd.DataFrame) -> int | None:
 
 
 def _is_late_fault(run: RunTimes, stop_ms: float) -> bool:
-    """Whether the request for which a gate rejected `run` began after `stop_ms`, and no request for the same URL
-    before."""
+    """Whether a gate rejected `run` because of a request that began after `stop_ms`, and no earlier request was for
+    the same URL."""
     # Gates name the request at the end of their reason, by the beginning of its URL.
     text = str(run.row.reason).removesuffix("…")
     faults = [began for request, began, _ in run.spans if text.endswith(f": {request.url[:SHOWN_URL_LENGTH]}")]

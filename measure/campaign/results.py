@@ -57,8 +57,8 @@ TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|fil
 # The name of an attempt's folder (`FolderStore.run_folder`).
 ATTEMPT_NAME = re.compile(r"\d+-\d+(-\w+)?")
 
-# The parts of `campaign.json` to which names may be added later. The same holds for `versions`: a program that no run
-# needed before may have any version.
+# The parts of `campaign.json` to which names may be added later. Programs may also be added to `versions`: a program
+# that no run needed before may have any version.
 GROUPS = [f"settings/{group}" for group in GROWING]
 
 
@@ -304,7 +304,8 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
         require_same_hypotheses(folder, original, hypotheses)
         keep_hypotheses(folder, hypotheses)
         has_runs = (folder / RUNS).exists() and bool(read_rows(folder))
-        # Declarations stay, and so do the facts about a site or protocol from when it was added to the campaign.
+        # A resumed campaign keeps its declaration. It also keeps the facts about each site and protocol as they were
+        # when that was added.
         document = replace(
             document,
             begun_at=original.begun_at,

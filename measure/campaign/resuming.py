@@ -110,7 +110,8 @@ def _number_machines(folder: Path) -> None:
     often the campaign has been resumed."""
     present, rows = read_table(folder)
     entries, document = kept_entries(folder), require_document(folder)
-    # A validation does not apply to a host with the name of the host where it was made (`measure.validate.record`).
+    # A validation applies to the host that it names (`measure.validate.record`). This name gets a number, too, so that
+    # the validation does not apply to another host that happens to have the same name.
     machines = {row.machine for row in rows} | {str(entry.on.get("host", "")) for entry in entries}
     numbers = [machine.rpartition(EARLIER_MACHINE)[2] for machine in machines if EARLIER_MACHINE in machine]
     number = 1 + max((int(text) for text in numbers if NUMBER.fullmatch(text)), default=0)

@@ -46,8 +46,8 @@ HEADERS = (
 
 @dataclass(frozen=True)
 class ReviewedAttempt:
-    """An attempt as the page shows it. `unlike`: the median share of its last frame that differs from another
-    attempt's."""
+    """An attempt as the page shows it. `unlike`: the share of its last frame that differs from another attempt's,
+    as the median over all other attempts."""
 
     row: Row
     unlike: float

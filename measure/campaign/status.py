@@ -123,7 +123,8 @@ def rejecting_gates(rows: Iterable[Row]) -> list[str]:
 def rejections(rows: Sequence[Row], gates: Sequence[str], width: int | None = None) -> Table:
     """The rejections by `gates`: a row for each gate, a column for all attempts and one for each protocol, separately
     in each browser if there are several. If the table is wider than `width`, the columns of browsers are merged; if it
-    still is, the columns of protocols are left out. TABLE_LINES counts the lines besides those of the gates."""
+    still is, the columns of protocols are left out. TABLE_LINES is the number of lines in addition to those of
+    the gates."""
     several = len({row.browser for row in rows}) > 1
     splits: list[Callable[[Row], str]] = [lambda row: row.protocol]
     if several:

@@ -26,7 +26,8 @@ class ByteStream(Generic[Value]):
             self._values.append(value)
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, Value]]:
-        """The parts from `start` to before `end`, as far as the stream goes: the length and value of each."""
+        """The parts of the bytes from `start` until just before `end`, as far as the stream goes: each part's length in
+        this range, and its value."""
         place = bisect_right(self._ends, start)
         while start < end and place < len(self._ends):
             stop = min(end, self._ends[place])

@@ -193,14 +193,14 @@ class CapturedConnection:
 
 
 def largest(connections: Iterable[CapturedConnection]) -> CapturedConnection:
-    """The connection that carried most; if several carried more than half as much, the last of them."""
+    """The last of the connections that carried more than half as many bytes as the one that carried most."""
     connections = list(connections)
     most_bytes = max(connection.sent_bytes for connection in connections)
     return [connection for connection in connections if connection.sent_bytes > most_bytes / 2][-1]
 
 
 def request_after_s(connections: Iterable[CapturedConnection]) -> float:
-    """The least time from a connection's first packet to its first request, since a busy machine prolongs it.
+    """The shortest time from a connection's first packet to its first request: a busy machine only prolongs this time.
 
     If a server has several connections, as with a returning browser, its last one counts. Raises EyelevelError.
     """

@@ -1,7 +1,7 @@
 """A cluster's scheduler and workers: Dask processes, each of which listens at one port of the given address.
 
-They have no dashboard and no HTTP server. A worker has no nanny (Dask's process that restarts a worker), since that
-would be one more port that runs programs for others.
+They have no dashboard and no HTTP server. A worker has no nanny (Dask's process that restarts a worker), since it
+would open one more port through which others can run programs.
 """
 
 import asyncio

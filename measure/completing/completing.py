@@ -62,7 +62,8 @@ USED_SHARE, FEW_UNUSED = 0.5, 4
 # A warning names this many URLs of each reason, and shows this many letters of each.
 EXAMPLES, EXAMPLE_LETTERS = 3, 200
 
-# The name that our recorder writes into a site. Other recordings are too old to be completed from today's web.
+# The name that our recorder writes into a site. Nothing is fetched for other recordings: they may be too old to be
+# completed from today's web.
 OUR_RECORDER = "mitmproxy"
 
 

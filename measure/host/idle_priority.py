@@ -27,8 +27,9 @@ from measure.host.process_times import Schedstat
 from measure.host.quota import hierarchy, new_group, remove_abandoned
 from measure.host.timekeeping import has_real_time_priority
 
-# In a trial, two busy processes compete until the ordinary one has run for TRIAL_S. Relative to that time, the idle
-# process may run for at most MOST_BEFORE, and after it was lifted for at least LEAST_AFTERWARDS.
+# In a trial, two busy processes compete until the ordinary one has run for TRIAL_S. The time that the other process
+# runs, relative to TRIAL_S, must be at most MOST_BEFORE while it has idle priority, and more than LEAST_AFTERWARDS when
+# it has been lifted.
 TRIAL_S = 0.05
 MOST_BEFORE, LEAST_AFTERWARDS = 0.1, 0.3
 START_S = 5.0
@@ -153,8 +154,9 @@ def _way(prefix: str) -> Callable[[], AbstractContextManager[IdlePriority]] | No
 
 
 def holds(way: IdlePriority, trial_s: float = TRIAL_S) -> bool:
-    """Whether, in this `way`, a busy session leaves the processor to this process while it has idle priority, and
-    competes after it is lifted; two trials of `trial_s`. Raises OSError, EyelevelError."""
+    """Whether this `way` works: a busy process in another session leaves the processor to this process while the busy
+    one has idle priority, and competes with it when it has been lifted. Makes two trials of `trial_s`. Raises OSError,
+    EyelevelError."""
     cores, core = os.sched_getaffinity(0), min(os.sched_getaffinity(0))
     command = [*way.beginning(), *pinned([core]), tool("sh"), "-c", BUSY]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as busy:

@@ -76,8 +76,8 @@ class Lanes:
         return ",".join((str(self.count), *(f"{network}:{number}" for network, number in sorted(self.at_once.items()))))
 
     def __str__(self) -> str:
-        """How many runs are measured at once, to follow other words: " in 2 lanes, 4 at once on mss"; empty if one
-        is."""
+        """How many runs are measured at once, as an addition to a text: " in 2 lanes, 4 at once on mss". Empty if runs
+        are measured one at a time."""
         shared = "".join(f", {number} at once on {network}" for network, number in self.at_once.items())
         return f"{f' in {self.count} lanes' if self.count > 1 else ''}{shared}"
 

@@ -25,7 +25,7 @@ from tuning.devices import Device
 
 # include/linux/sched.h
 PF_EXITING = 0x4
-# The parts (`browsers.contract.PARTS`) for which every browser has a process when it waits for its page.
+# The parts (`browsers.contract.PARTS`) for which every browser has a process already before its page is loaded.
 PARTS_BEFORE = {"browser", "renderer", "network"}
 
 

@@ -1,8 +1,8 @@
 """`python -m measure.host.quota SHARE COMMAND…`: run a command, with all that it starts, on a share of a processor.
 
-SHARE is relative to one processor: 0.5 is half of one; on a machine of two, 1.5 is three quarters of it. The kernel's
-control groups (cgroups, version 1 or 2) let the processes run for that share of every 10 ms, and stop them for the
-rest. Exits with the command's status. Processes that the command leaves running are killed.
+SHARE is relative to one processor: 0.5 is half of one, and 1.5 is three quarters of a machine with two processors. The
+kernel's control groups (cgroups, version 1 or 2) let the processes run for that share of every 10 ms, and stop them for
+the rest. Exits with the command's status. Processes that the command leaves running are killed.
 """
 
 import math

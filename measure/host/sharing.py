@@ -2,14 +2,16 @@
 how many others were under way.
 
 On a slow network, a load uses a fifth of a core: it mostly waits for packets. So several loads can be made at once on
-the same processors, if their busy beginnings do not meet. The loads of a lane agree by three files in a folder. The
-kernel's locks on them (flock(2)) end with the process that holds them:
+the same processors, if their busy beginnings do not overlap. Loads that share processors take turns by three files in a
+folder. The kernel's locks on the first two (flock(2)) end with the process that holds them:
 
-    start   locked by one while its browser starts (exclusive), and by all that wait for their first paint (shared)
-    wanted  locked by all whose browsers start, or wait to start (shared); and by a load for the moment in which it gets
-            its lock on `start` before it begins (exclusive). So browsers that wait come before loads that begin:
-            otherwise one load or another would wait for its first paint most of the time, and no browser could start
-    loads   a line for each load that begins or ends, with the time
+    start   Each load holds an exclusive lock while its browser starts, and a shared lock from the moment it begins
+            until its first paint.
+    wanted  Each load holds a shared lock while its browser starts or waits to start. To begin, a load needs an
+            exclusive lock while it gets its lock on `start`. So no load begins while a browser starts or
+            waits to start. Otherwise one load or another would wait for its first paint most of the time, and no
+            browser could start.
+    loads   Has a line for each load that begins or ends, with the time.
 """
 
 import fcntl
@@ -50,7 +52,7 @@ ALONE = Sharing()
 
 
 class SharedProcessors(Sharing):
-    """The loads that agree by the files in `folder`."""
+    """The loads that share processors and take turns by the files in `folder`."""
 
     is_shared = True
 
