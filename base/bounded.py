@@ -13,7 +13,8 @@ from typing import Any
 
 # A string; or the start of an object or a list; or the comma before a further value. Escapes are ignored.
 JSON_TOKEN = re.compile(rb'"[^"]*"?|[\[{,]')
-# A limit on the number of values: empty lists in a list need twenty times their bytes in memory, empty objects more.
+# A limit on the number of values. The size of the file is no limit on memory: an empty list within a list needs twenty
+# times its bytes in memory, an empty object more.
 JSON_VALUES = 3_000_000
 # The most bytes of a JSON file, both as stored and after decompression.
 JSON_BYTES = 64 << 20

@@ -23,9 +23,9 @@ def x_server(screen: str, log: Path, jail: Jail | None = None) -> Iterator[Calla
     clients.
 
     Its output is appended to `log`. It runs in `jail`, where it must be able to write KEYBOARD_MAPS and its own folder
-    of sockets. Without a jail, use it only where /tmp/.X11-unix is private. So it needs no lock file in the shared
-    /tmp, which would outlive a kill. Raises EyelevelError when it ends by itself; the yielded function raises it when
-    the server does not start.
+    of sockets. Without a jail, use it only where /tmp/.X11-unix is private. Since its sockets are private, the server
+    makes no lock file in the shared /tmp; such a file would remain when the server is killed. Raises EyelevelError when
+    the server ends by itself; the yielded function raises it when the server does not start.
     """
     # Xvfb prints to standard output when it accepts clients. It listens only in the private folder: not on the abstract
     # socket ("local"), to which everybody in the same network namespace could connect, nor over TCP.

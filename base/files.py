@@ -95,8 +95,8 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def _stream(path: Path) -> int | Path | None:
-    """The descriptor of this process, or the pipe or device, that `path` names; None if it is or could be a regular
-    file.
+    """The descriptor of this process, or the pipe or device, that `path` names; None if `path` is a regular file or
+    does not exist.
 
     Raises OSError, also if `path` is something else, such as a folder.
     """
@@ -118,8 +118,10 @@ def _stream(path: Path) -> int | Path | None:
 
 
 def require_file(path: Path, remedy: str, *, appended: bool = False) -> None:
-    """Raise EyelevelError, with a `remedy`, when `write_file` cannot write `path`, or when nothing can be
-    `appended`."""
+    """Raise EyelevelError, with a `remedy`, when `write_file` cannot write `path`.
+
+    `appended`: an existing file need not be replaceable, but it must be possible to append to it.
+    """
     try:
         stream = _stream(path)
         if isinstance(stream, Path) and not os.access(stream, os.W_OK):
@@ -204,7 +206,8 @@ def lock_holder(path: Path) -> int | None:
 def _in_locks(path: Path) -> str:
     """The device and number by which /proc/locks names the file at `path`.
 
-    The device is the mount's: stat(2) returns another one if a file system consists of several (btrfs, overlay).
+    The device is that of the mount. stat(2) returns another one for a file system that consists of several parts
+    (btrfs, overlay).
     """
     descriptor = os.open(path, os.O_PATH)
     try:

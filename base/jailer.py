@@ -6,15 +6,15 @@
     --readable PATH     a path that COMMAND can read; can be repeated
     --writable PATH     a path that COMMAND can read and write; can be repeated
     --x-sockets PATH    the folder to mount as the folder of X servers' sockets; writable if it is a --writable PATH
-    --variable NAME     an environment variable for COMMAND besides `VARIABLES`; can be repeated
+    --variable NAME     an environment variable for COMMAND in addition to `VARIABLES`; can be repeated
 
 The jailer waits outside, forwards SIGTERM, and returns the exit status of COMMAND. At SIGQUIT it ends everything in the
 jail, and then itself. When process 1 ends, so do all processes in the jail. Process 1 ends with COMMAND, and with the
 jailer, however that ends; its rights are as limited as COMMAND's. The jail has its own root, entered by pivot_root(2):
 in a chroot no user namespace can be made, and Chromium's own sandbox needs one.
 
-Standard library only, and little of that: it starts in some 15 ms. (bubblewrap does not forward signals, and refuses to
-start with capabilities that belong to a user other than root.)
+Standard library only, and little of that: it starts in some 15 ms. (bubblewrap cannot take its place: it does not
+forward signals, and refuses to start if a user other than root has capabilities.)
 """
 
 import ctypes
@@ -31,7 +31,8 @@ NOT_MADE = 125
 # The exit status of shells when a command does not exist (POSIX, 2.8.2).
 COMMAND_NOT_FOUND = 127
 
-# Where the new root is assembled: any folder that every system has. The files that it hides are opened beforehand.
+# The folder on which the new root is mounted: any that every system has. The mount hides the folder's files, so those
+# that the jail needs are opened beforehand.
 NEW_ROOT = "/tmp"
 # The new root's own files are few and small. Shared memory is larger: the browser keeps a page's pictures and films
 # there.

@@ -9,7 +9,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 
 PROJECT = Path(__file__).resolve().parent.parent
-# Otherwise pip has installed the package, which can then read results but not measure.
+# Whether this is a checkout. If not, pip has installed the package, which can then read results but not measure.
 IS_CHECKOUT = (PROJECT / "setup" / "setup.sh").exists()
 WORK = PROJECT if IS_CHECKOUT else Path.cwd()
 SITES = WORK / "sites"

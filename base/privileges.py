@@ -51,7 +51,8 @@ def require_browsing(activity: str) -> None:
 
 @cache
 def _missing_namespaces() -> str | None:
-    """The missing prerequisite to make namespaces with capabilities in them, found by making some; None if nothing."""
+    """The missing prerequisite to make namespaces with capabilities in them, found by making some; None if none is
+    missing."""
     fault = _fault([*namespaced("mount", "net", "ipc"), tool("ip"), "link", "set", "lo", "up"])
     # The restrictions apply only to ordinary users, not to processes with capabilities.
     return None if fault is None else missing_namespaces(fault, {} if has_capabilities() else restrictions_of_users())
@@ -75,7 +76,8 @@ def missing_namespaces(fault: str, restrictions: Mapping[str, str]) -> str:
 
 @cache
 def _missing_sandbox() -> str | None:
-    """The missing prerequisite of the browser's sandbox, found by making its namespaces in a jail; None if nothing."""
+    """The missing prerequisite of the browser's sandbox, found by making its namespaces in a jail; None if none is
+    missing."""
     trial: list[str | Path] = [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
     command = [*namespaced("mount", "net", "ipc"), *jailed(Jail(), trial)]
     fault = _fault(command)
@@ -125,7 +127,7 @@ def _missing_of_users(namespaces: str, fault: str, restrictions: Mapping[str, st
 
 
 def missing_tun(device: Path = TUN) -> str | None:
-    """The missing prerequisite to make devices of emulated networks through `device`; None if nothing."""
+    """The missing prerequisite to make devices of emulated networks through `device`; None if none is missing."""
     try:
         os.close(os.open(device, os.O_RDWR))
     except OSError as error:

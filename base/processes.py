@@ -34,9 +34,10 @@ def python_process(module: str, *arguments: str) -> tuple[list[str | Path], dict
 
 
 def interruptible(command: Sequence[str | Path]) -> list[str | Path]:
-    """`command` with the default action for SIGINT, which processes inherit.
+    """The command line that runs `command` with the default action for SIGINT.
 
-    Jobs that a script starts in the background ignore SIGINT, and so do all processes that they start.
+    Otherwise it may ignore SIGINT: jobs that a script starts in the background do, and so do all processes that they
+    start.
     """
     return [tool("env"), "--default-signal=INT", *command]
 

@@ -191,7 +191,7 @@ def _alternative_switches(page: Page, other: Protocol) -> list[str]:
 def _unfinished(results: Path) -> list[Path]:
     """The parts of a netlog that a killed browser has not yet joined, in their order.
 
-    The log begins with the constants, and has as many files of events as it needs, which it uses in turns.
+    The first part is the file of constants. The others are files of events, which Chromium writes in turns.
     """
     folder = f"{NETLOG}.inprogress"
     constants = file_in(results, f"{folder}/constants.json")

@@ -114,7 +114,7 @@ class Browser(ABC):
     matches it). `return_visit` is a Browsertime script that loads a page as a returning visitor: the browser knows the
     servers, but has no connection to them and empty caches. The script reads the URL from the environment variable
     EYELEVEL_RETURN_URL. A browser without such a script refuses `early_data`. `sends_connection_options`: whether the
-    browser can be made to send such tags to QUIC servers.
+    browser can be made to send connection options (tags) to QUIC servers.
     """
 
     name: str

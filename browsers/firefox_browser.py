@@ -74,8 +74,8 @@ class Firefox(Browser):
     name = "firefox"
     programs: ClassVar = {PROGRAM: "--version", "geckodriver": "--version"}
     network_log = "netlog-firefox.jsonl.gz"
-    # The module that is loaded last comes first, so that the log does not contain Firefox's requests to its proxy
-    # before the page.
+    # The script of the module that is loaded last runs first (`privileged_script.mjs`). So Firefox gets its proxy
+    # before the log begins, and the log lacks Firefox's requests to the proxy before the page.
     changes = (FILES / "network_log.mjs", FILES / "requests_under_way.mjs", FILES / "use_proxy.mjs")
     reads = (FILES,)
     sends_connection_options = False

@@ -24,8 +24,8 @@ class Window:
     def screen(self) -> str:
         """The X screen for the window, in Xvfb's format.
 
-        The screen is twice as wide as the window, which fills its left half: the pointer starts in the middle of the
-        screen. Over the page, it would hover over a link, which changes the picture and may send requests.
+        The window fills the left half of the screen. The pointer starts in the middle of the screen, so it is not over
+        the page: there it could hover over a link, which changes the picture and may send requests.
         """
         return f"{2 * (self.width + SCREEN_MARGIN_PIXELS)}x{self.height + SCREEN_MARGIN_PIXELS}x24"
 

@@ -15,8 +15,8 @@ from record.site import Site
 from tuning import networks, protocols
 from tuning.settings import choose_one
 
-# The time of a load on two cores besides the page's own time and the quiet time (s); and the time of all loads of a
-# site whose page takes 5 s.
+# The time of a load on two cores in addition to the page's own time and the quiet time (s); and the time of all loads
+# that complete a site whose page takes 5 s.
 LOAD_S = 4.0
 COMPLETING_S = 2 * CLOSE_LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
 

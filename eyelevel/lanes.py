@@ -1,5 +1,7 @@
-"""The option --lanes: how many runs a machine measures at once. It is a number, or `auto`, or has for some networks how
-many loads on them share each lane's processors: `2,mss:6,da2gc:6`, or `mss:6` alone.
+"""The option --lanes: how many runs a machine measures at once.
+
+Its value is `auto`, or the number of lanes. For some networks, the number of loads on them that share each lane's
+processors can follow: `2,mss:6,da2gc:6`, or `mss:6` for one lane.
 
 `eyelevel lanes` measures how many lanes a machine takes, and keeps the number in the cache, for each machine and
 browser. `--lanes auto` reads it.
@@ -66,15 +68,15 @@ def requested_lanes(wanted: str) -> Lanes:
 
 
 def measured_lanes(browser: str, announce: Callable[[str], None], *, anew: bool) -> Lanes:
-    """The lanes of this machine with `browser`, measured and kept; if they are kept already, only `anew`. Raises
-    EyelevelError."""
+    """The lanes of this machine with `browser`: the kept ones, if there are any and they are not to be measured `anew`.
+    Otherwise they are measured, and kept. Raises EyelevelError."""
     from measure.calibration.trial import calibrated_lanes
 
     kept = kept_lanes(browser)
     if kept and not anew:
         return kept
     lanes = calibrated_lanes(browser, announce)
-    # Loads that share processors were measured on the lanes of before.
+    # The kept numbers of loads that share processors were measured on the kept lanes; they hold only for equal ones.
     if kept and kept.lanes == lanes.lanes and kept.calibration:
         shared = {SHARING: kept.calibration.get(SHARING, {})}
         lanes = replace(lanes, at_once=kept.at_once, calibration={**(lanes.calibration or {}), **shared})
@@ -124,10 +126,10 @@ def kept_lanes(browser: str, cores: Cores | None = None) -> Lanes | None:
 def lanes_by_calibration(
     browser: str = DEFAULT_BROWSER, cores: Cores | None = None, networks: Mapping[str, Network] | None = None
 ) -> Lanes:
-    """As many lanes of the `cores` (by default this machine's) as the last calibration found for `browser` on any
-    device, shared on those of `networks` that have not changed since (by default on all that were measured).
+    """The lanes of the `cores` (by default this machine's) that the last calibration found for `browser` on any device.
 
-    Raises EyelevelError when there was no calibration.
+    Loads share processors on those of `networks` that have not changed since the calibration; by default, on all that
+    it measured. Raises EyelevelError when there was no calibration.
     """
     program, _ = browser_and_device(browser)
     if lanes := kept_lanes(program, cores):

@@ -37,7 +37,7 @@ OWN_VARIABLES = {
     "BUSY": ("Number of busy processes that run at the same time", ("soak",)),
     "EYELEVEL_CACHE": ("Where setup installs (~/.cache/eyelevel)", ALL),
 }
-# These variables are meant for programs, and are passed on as in the environment.
+# These variables are not options, and any target may be given them: programs read them in their environment.
 OF_ENVIRONMENT = re.compile(r"EYELEVEL_\w+|PYTHON|(http|https|all|no)_proxy|(HTTP|HTTPS|ALL|NO)_PROXY")
 
 MAKEFILE = PROJECT / "Makefile"

@@ -56,7 +56,7 @@ def validation_s(networks: int, protocols: int) -> float:
 
 
 def no_announcement(campaign: Campaign) -> Iterable[str]:
-    """The announcement of campaigns that have none."""
+    """No lines: the announcement of campaigns before which nothing is printed."""
     return ()
 
 

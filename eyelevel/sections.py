@@ -1,4 +1,4 @@
-"""The sections that a report has besides those of every campaign."""
+"""The sections of a campaign's report in addition to those that every report has."""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ fail() {
   exit 1
 }
 
-# Programs that set-up calls or builds may split such a name at the blanks.
+# Programs that set-up calls or builds may split the cache's name at blanks.
 [[ $EYELEVEL_CACHE != *[[:space:]]* ]] ||
   fail "the cache cannot be in '$EYELEVEL_CACHE', whose name has blanks; set EYELEVEL_CACHE to a folder without any"
 
@@ -19,7 +19,8 @@ as_root() {
 }
 
 # Fail while a program uses the cache (base.places.use_cache); otherwise keep programs from using it until this process
-# ends. This does not wait, since a campaign takes days. The file is open for writing as $USE, as NFS requires.
+# ends. This does not wait, since a campaign takes days. The lock is on TAG. It is open as $USE, for writing, since NFS
+# locks no other files.
 TAG=$EYELEVEL_CACHE/CACHEDIR.TAG
 require_unused() { # WHAT_WOULD_HAPPEN
   local pid user="a process that cannot be seen from here"

@@ -80,7 +80,7 @@ stamp_of() { # STEP
 # Refuse now, before anything is done, if something would stop the set-up half-way.
 check_machine() {
   in_step "$PROJECT/setup/steps/1-packages.sh" check_system
-  # All other steps work without root (step 0 tolerates its absence).
+  # Only the installation of system packages requires root (step 0 needs it, too, but does not fail without it).
   local packages=() name
   while read -r name _; do packages+=("$name"); done < <(in_step "$PROJECT/setup/steps/1-packages.sh" missing)
   [[ ${packages[*]} == "" ]] ||

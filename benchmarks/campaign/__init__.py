@@ -1,1 +1,1 @@
-"""The cost of a run besides the page's own load, and its parts, compared with stock Browsertime."""
+"""The cost of a run in addition to the page's own load, and its parts, compared with stock Browsertime."""

@@ -46,8 +46,8 @@ PROTOCOL = "tcp"
 class TimedSlot(Slot):
     """A slot that measures how long its canaries take (s), in `browser`.
 
-    It behaves as in a campaign that has been running for a while: enough canaries have been timed already. A new
-    campaign has one in each of its first blocks, later one a minute.
+    It behaves as in a campaign that has been running for a while: enough canaries have been timed already. (A new
+    campaign times a canary in each of its first blocks, and later one a minute.)
     """
 
     def __init__(self, browser: str = DEFAULT_BROWSER) -> None:

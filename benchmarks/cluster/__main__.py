@@ -66,7 +66,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Course:
-    """A measured campaign: the head's own account, its attempts, the number of its blocks, and its workers.
+    """A measured campaign: the times and costs that the head stored, the attempts, the number of blocks, the workers.
 
     `speed`: the factor by which runs were faster than their rows say. Each of `samples` has the number of attempts so
     far, and the processor time and memory that head and scheduler had used. `status_s`: the time that `eyelevel status`
@@ -187,7 +187,7 @@ def seconds_of_blocks(course: Course) -> list[float]:
 
 
 def lives(course: Course) -> list[tuple[float, float]]:
-    """When each worker joined and ended, in seconds from the campaign's beginning; those still running end with it."""
+    """When each worker joined and was killed, in seconds from the campaign's beginning; infinity if it was not."""
     begun = course.account["begun"]
     return [
         (max(0.0, group.joined - begun), float("inf") if group.killed is None else group.killed - begun)
@@ -199,7 +199,7 @@ def lives(course: Course) -> list[tuple[float, float]]:
 def ideal_s(blocks: Sequence[float], workers: Sequence[tuple[float, float]]) -> float:
     """How long `blocks` take if each of `workers` (start and end of its life) gets the next block at once.
 
-    If a worker dies, its block is the next one.
+    If a worker dies, its block is the next one that a free worker gets.
     """
     free = [(begin, place) for place, (begin, _) in enumerate(workers)]
     heapq.heapify(free)

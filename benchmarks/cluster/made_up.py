@@ -161,14 +161,14 @@ def seconds_of(site: str, network: str) -> float:
 
 @cache
 def evidence_files(share: float) -> Mapping[str, bytes]:
-    """The files that a run leaves besides `attempt.json` and its last picture, each with this `share` of its real
+    """The files that a run leaves, except `attempt.json` and its last picture, each with this `share` of its real
     size."""
     return {name: os.urandom(int(share * size)) for name, size in EVIDENCE_BYTES.items()}
 
 
 @cache
 def last_picture(grey_row: int | None) -> bytes:
-    """The last picture of a run, with one grey row, or none."""
+    """The last picture of a run; its row number `grey_row` is grey, unless that is None."""
     picture = io.BytesIO()
     frame = np.random.default_rng(1).integers(0, 255, LAST_FRAME_SHAPE, dtype=np.uint8)
     frame[:, : LAST_FRAME_SHAPE[1] * 3 // 4] = 255

@@ -35,7 +35,8 @@ NOISE = """<canvas id="c" width="1366" height="768" style="position:fixed;inset:
   }
   draw();
 </script>"""
-# Each change gives a box the colour that is its number; the page notes when it asked for it.
+# Each change gives the box a colour that contains the change's number, and the page notes the time at which it set the
+# colour.
 MARKED = """<div id="box" style="position:fixed;right:0;bottom:0;{size}"></div><script>
   window.marks = [];
   function change() {{

@@ -21,8 +21,10 @@ class System:
 
 
 def examples() -> Path:
-    """The folder where `cargo build --release --examples` put the baselines and the probe; fails with that command if
-    it was not run."""
+    """The folder where `cargo build --release --examples` put the baselines and the probe.
+
+    Raises EyelevelError if the probe is missing; the message names that command.
+    """
     target = Path(os.environ.get("CARGO_TARGET_DIR", "shells/target"))
     folder = target / "release" / "examples"
     if not (folder / "icmp-probe").exists():

@@ -1,7 +1,8 @@
 """Compares the measurements of two versions, in pairs: ratios, whether they are equivalent, and run-to-run deviations.
 
-A pair is the same run (site, network, protocol, number) in both campaigns of a pair. A setting is a site with a network
-and a protocol. Nothing here depends on how campaigns are made.
+Each version makes one campaign of a pair of campaigns. A pair of runs is the same run (site, network, protocol, number)
+in both of these campaigns. A setting is a site with a network and a protocol. Nothing here depends on how campaigns are
+made.
 """
 
 import math
@@ -19,7 +20,7 @@ from measure.calibration.equivalence import BOUND, ERROR
 
 METRICS = ("fvc", "si", "vc85", "lvc", "plt")
 SETTING = ["network", "site", "protocol"]
-# An interval of this level within the bound is equivalent to two one-sided tests (Schuirmann 1987).
+# If an interval of this level lies within the bound, two one-sided tests show equivalence (Schuirmann 1987).
 CONFIDENCE = 1 - 2 * ERROR
 EQUIVALENT, DIFFERENT, OPEN = "equivalent", "different", "not decided"
 # The number of blocks is planned so that equal versions are found equivalent with this probability.

@@ -29,8 +29,8 @@ QUIET_SIGN_MS = 1000
 # Pages are asked whether they have finished. If the new page is not there yet, or not loaded, it is asked again after
 # this long.
 POLL_MS = 200
-# As in Browsertime, the first question comes this long after the navigation if the quiet time is at least
-# LONG_QUIET_MS, which delays nothing. If the quiet time is shorter, the page is asked at once.
+# If the quiet time is at least LONG_QUIET_MS, the page is first asked FIRST_ASKED_MS after the navigation, as in
+# Browsertime, so no load ends earlier. If the quiet time is shorter, the page is asked at once.
 FIRST_ASKED_MS, LONG_QUIET_MS = 2000, 1000
 
 # The kind of recorder that makes films (`films/recorder`). It is among the settings, since films of another recorder

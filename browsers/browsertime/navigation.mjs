@@ -16,7 +16,8 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 
 // When the last navigation began. A return visit has two navigations, and the last one is measured.
 let beganMs = null;
-// A repeatable page shows another one to its scripts (replay/repeatable.js).
+// When the navigation to the page began. In a repeatable page, scripts see a made-up `performance.timeOrigin`, and the
+// real one is kept under this symbol (replay/repeatable.js).
 const TIME_ORIGIN = 'return window[Symbol.for("eyelevel.repeatable")] ?? performance.timeOrigin;';
 
 replace(

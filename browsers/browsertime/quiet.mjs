@@ -1,9 +1,9 @@
-// Loaded into Browsertime's Node before Browsertime itself. The page is not asked five times a second whether it has
-// finished. Its last answer says when it can have finished at the earliest; then it is asked again. It has finished
-// only if no request is under way, either: a page does not know of responses that have not ended, so a slow one would
-// be missing. Each browser has its own module that counts these requests (`requestsUnderWay`). When the page has been
-// quiet for `quietSignTime` ms, the event "quiet" is emitted once (`turn.mjs`); the page may be asked once more for
-// this.
+// Loaded into Browsertime's Node before Browsertime itself. Browsertime would ask the page five times a second whether
+// it has finished. Instead, each answer of the page says when it can have finished at the earliest, and the page is
+// asked again at that time. It has finished only if no request is under way, either: a page does not know of responses
+// that have not ended, so a slow one would be missing. Each browser has its own module that counts these requests
+// (`requestsUnderWay`). When the page has been quiet for `quietSignTime` ms, the event "quiet" is emitted once
+// (`turn.mjs`); to find that time, the page may be asked once more.
 import { setTimeout as delay } from "node:timers/promises";
 import { part, replace } from "./browsertime.mjs";
 
@@ -29,7 +29,8 @@ replace(
           const [waitMs, quietMs, patienceMs] = Array.isArray(answer) ? answer : [];
           if (waitMs === 0) {
             if (patienceMs === 0 || (await this.requestsUnderWay()) === 0) return true;
-            // After the end of the response the page must be quiet for this long anyway, so waiting delays nothing.
+            // When the last response ends, the page must still be quiet for the quiet time. So a pause of this length
+            // before the next question delays nothing.
             await delay(pauseMs(Math.min(patienceMs, pageCompleteWaitTime)));
             continue;
           }

@@ -19,7 +19,7 @@ from base.processes import first_readable, pidfd, pinned
 from browsers.contract import HOME
 
 SCRIPTS = Path(__file__).parent
-# The changes to Browsertime for every load. The first one comes first: it replaces a method that others then extend.
+# The changes to Browsertime for every load. `navigation` must be loaded first: it replaces a method that others extend.
 CHANGES = tuple(
     SCRIPTS / f"{name}.mjs" for name in ("navigation", "turn", "when_ready", "quiet", "page_scripts", "quick_stop")
 )

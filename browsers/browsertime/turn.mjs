@@ -1,5 +1,5 @@
 // Loaded into Browsertime's Node before Browsertime itself, so that a load begins when it is its turn. The standard
-// input is a socket, over which these messages pass:
+// input is a socket, over which Browsertime receives and sends these messages:
 // - It receives "screen" when the display accepts clients, and starts the browser.
 // - It sends "ready" when the browser shows an empty page, and waits.
 // - It receives "begin", and begins the load. The waits before the navigation (`when_ready.mjs`) come after this.

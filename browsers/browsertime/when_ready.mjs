@@ -38,7 +38,8 @@ function named(error) {
   return error;
 }
 
-// Why the recorder could not film: its own line, without the command before it. Rejects.
+// Rejects with the reason why the recorder could not film. The last line of the error's message is the recorder's own;
+// the lines before it are its command.
 async function refused(error) {
   throw new Error(error.message.trim().split("\n").at(-1));
 }

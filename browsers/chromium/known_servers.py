@@ -1,4 +1,4 @@
-"""Tells a fresh Chromium which version of HTTP the servers of a page speak.
+"""Lets a fresh Chromium know which version of HTTP the servers of a page speak.
 
 A browser that uses QUIC for its first request must have learnt that the server speaks QUIC. A switch that forces QUIC
 does not teach it, and Chromium then assumes that the server knows no priorities: it sends at most six requests of low

@@ -154,7 +154,7 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
         log = _parse(file.read())
     addresses: dict[int, str] = {}
     sent_over_network: set[int] = set()
-    # The content of each request, encoded and decoded. If there is no encoding, only the latter is logged.
+    # The size of each response's content, encoded and decoded. Without an encoding, only the decoded size is logged.
     coded, decoded = Counter[int](), Counter[int]()
     datagrams, segmented = Counter[str](), Counter[int]()
     connections: set[int] = set()

@@ -89,7 +89,7 @@ def same_page(url: str) -> str:
 
 
 def recording_faults(site: Site, completeness: Completeness) -> list[str]:
-    """The faults of the recorded `site` that make its loads say little about it. Raises EyelevelError."""
+    """The faults of the recorded `site`, due to which its loads say little about the page. Raises EyelevelError."""
     faults = warnings(site, completeness)
     if completeness.served < SERVED_SHARE:
         faults.append(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from measure.interop.matrix import Case, Result
 
-# How long a load takes besides its waiting (s), on two cores. Only its ratio to other loads matters.
+# How long a load takes in addition to its waits (s), on two cores. Only its ratio to other loads matters.
 LOAD_S = 12
 # The width of the table in characters, on any terminal: a table that is cut off is useless.
 TABLE_COLUMNS = 120

@@ -58,7 +58,7 @@ def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -
         raise EyelevelError(f"{package} is a package, which stays as it is: leave --figures-only out")
     if into is None:
         into = RESULTS / f"{package.resolve().name.removesuffix(ENDING)}-{REPORT}"
-        # The report in the package may be a stranger's page with any scripts.
+        # Do not offer the report in the package instead: it may be a stranger's page with any scripts.
         click.echo(f"{package} is a package, which stays as it is; our report of it is written to {into}", err=True)
     elif into.resolve().is_relative_to(package.resolve()):
         raise EyelevelError(f"{into} is in the package {package}, which stays as it is; choose another folder")

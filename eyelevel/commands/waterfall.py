@@ -53,7 +53,7 @@ def main(
     from analysis.runs import load
     from analysis.waterfalls import read_load
 
-    # With two campaigns, each contributes one run; a single campaign contributes all.
+    # A single campaign contributes all runs of the waterfall; each of two campaigns contributes one.
     places = [(folders[0], name) for name in names]
     if against:
         places = [(folders[0], names[0]), (folders[1], names[-1])]

@@ -21,7 +21,8 @@ act() {
       reason=${reason:-${fault##*$'\n'}} withheld+=("$grant")
     fi
   done < <("$PROJECT/setup/grant" missing "$(user)")
-  # Do not ask for a password: a user without sudo would be reported, and the missing permissions may never be needed.
+  # Print the command instead of asking for a password: sudo would report a user who may not use it, and the missing
+  # permissions may never be needed.
   ((${#withheld[@]} == 0)) && return
   # An environment variable of containers (systemd's CONTAINER_INTERFACE).
   if [[ -n ${container:-} ]]; then

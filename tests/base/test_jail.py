@@ -28,7 +28,8 @@ for folder, _, _ in os.walk("/"):
             pass
 """
 # Puts a key into the user's keyring, keeps it while its input is open, and prints the numbers of both. With such
-# numbers as arguments, it instead reads that key, in the way of a process without that keyring. (linux/keyctl.h)
+# numbers as arguments, it instead reads that key. It has a new session without that keyring, so it first links the
+# keyring to its session, by number. (linux/keyctl.h)
 KEYS = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -185,8 +186,8 @@ def test_a_command_that_is_not_there_is_one_line() -> None:
 
 
 def test_sigterm_reaches_the_command_which_ends_in_order(tmp_path: Path) -> None:
-    """The command is not process 1, which ignores signals without a handler; processes that it leaves behind end with
-    it."""
+    """The command is not process 1 of the jail: process 1 ignores signals for which it has no handler. Processes that
+    the command leaves behind end with it."""
     tmp_path.chmod(0o755)
     # The shell of the namespaces, which is the jail's caller, forwards the signal.
     script = "trap 'echo ended; exit 3' TERM; sleep 1000 & echo ready; wait"

@@ -123,7 +123,7 @@ def test_who_is_inside_keeps_the_user_and_may_set_up_networks_and_mounts(prefix:
 
 @pytest.mark.needs_namespaces
 def test_namespaces_within_ours_have_no_user_of_their_own() -> None:
-    """Nested users would have no rights over the networks around them."""
+    """A process in a nested user namespace would have no rights over the networks around it."""
     program = "from base.namespaces import namespaced; print('--user' in namespaced())"
     command = [*namespaced("net"), sys.executable, "-c", program]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)

@@ -60,7 +60,7 @@ try {
 console.log(JSON.stringify({ given, error, quiet }));
 process.exit();
 """
-# A page that evaluates the driver's script, if it does so at all.
+# A page that evaluates the driver's scripts; if FAILS, the first one fails.
 COLLECT = """
 const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
 const { allScriptCategories, getScriptsForCategories } = await import("LIBRARY/support/browserScript.js");

@@ -1,4 +1,4 @@
-"""A navigation begins when the browser is idle: how that is seen."""
+"""A navigation begins when the browser is idle: how the testbed finds out that it is."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""RUNS=auto: a site gets no more runs as soon as, and not before, the predeclared rule has decided."""
+"""RUNS=auto: a site gets more runs until the predeclared rule has decided, and none after that."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def campaign(folder: Path, runs: int, tcp: Times, quic: Times, hypotheses: str =
     [
         (5, lambda n: 1000 + n, lambda n: 700 + n, True),
         (4, lambda n: 1000 + n, lambda n: 700 + n, False),
-        # Within blocks this equals a difference of 3 %, whatever the blocks have in common.
+        # Protocols differ by about 3 % within each block, although times in odd blocks are twice those in even blocks.
         (5, lambda n: 1000 * (1 + n % 2), lambda n: 1030 * (1 + n % 2) + n, True),
         (5, lambda n: 1000 + 300 * (n % 2), lambda n: 1330 - 300 * (n % 2), False),
         (31, lambda n: 1000 + 300 * (n % 2), lambda n: 1330 - 300 * (n % 2), True),

@@ -44,8 +44,8 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="light")]
 
 LTE = networks.load()["lte"]
 
-# The least round trips before a page's first byte has arrived, without the half for its last. For TCP: TCP's handshake,
-# TLS 1.3's, and the request; for QUIC: its handshake, and the request. Names are resolved without the link.
+# The fewest round trips until the first byte of a page can arrive. For TCP: TCP's handshake, TLS 1.3's, and the
+# request; for QUIC: its handshake, and the request. Names are resolved without the link, so this takes no round trip.
 ROUND_TRIPS = {"tcp": 3, "quic": 2}
 
 
@@ -110,7 +110,7 @@ def test_the_processor_s_share_is_kept_of_each_part(valid: pd.DataFrame) -> None
         shares = run[[*PROCESSOR_COLUMNS]].astype(float)
         assert (shares > 0).all(), shares
         duration_ms = max(run["plt"], run["lvc"])
-        # The samples may include up to one sampling interval besides the load.
+        # The samples may include up to one sampling interval in addition to the load.
         assert shares.sum() < (os.cpu_count() or 1) * (duration_ms + 300)
         assert run[PROCESSOR_WAIT] > 0
 
@@ -210,8 +210,8 @@ def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign
             for end_s, request in zip(ends_ms, of_run.requests, strict=True)
             if end_s
         ]
-        # The two logs come from two processes, each of which logs an end when it has time: on a busy machine tens of ms
-        # apart. Times from different zeros would differ by a large part of the load.
+        # Two processes log the end of a request, each when it gets a processor: on a busy machine, the two times differ
+        # by tens of ms. If the logs counted from different zeros, they would differ by a large part of the load.
         assert len(late_ms) == len(of_run.requests)
         assert statistics.median(late_ms) < 0.05 * max(request.end_ms for request in of_run.requests)
     # Both films are on the page, and the page loads nothing else.

@@ -95,7 +95,7 @@ def unrelated_runs(folder: Path) -> None:
 RESULTS, WATERFALL = ("results",), ("waterfall", "--proto", "tcp,quic")
 BOMB = gzip.compress(bytes(1 << 30), compresslevel=9)
 HAR_OF_TCP = f"runs/s/lte/tcp/1-1/{HAR}"
-# For each: the damage, the command that refuses it, and its words.
+# For each: the damage, the command that refuses the campaign, and a part of its error message.
 HOSTILE: dict[str, tuple[Damage, tuple[str, ...], str]] = {
     "a document that is a device": (linked("campaign.json", "/dev/zero"), RESULTS, "campaign.json cannot be read"),
     "a table that is a pipe": (pipe("runs.csv"), RESULTS, "runs.csv cannot be read"),
@@ -155,7 +155,7 @@ def test_names_and_reasons_of_others_are_shown_as_they_are_and_command_no_termin
     rows = [ROW, replace(ROW, site=SITE, protocol=PROTOCOL, folder="runs/b/1-1")]
     rows = [replace(row, run=number, block=number, folder=f"{row.folder}{number}") for row in rows for number in (1, 2)]
     rows.append(replace(rejected(f"load_failed: it {CLEARS}[/nope]"), run=3, folder="runs/c"))
-    # A stranger could write it like this; `lines` itself would escape it.
+    # A stranger's table may contain control characters that are not escaped; `lines` escapes them.
     text = lines(rows).replace(r"\x1b", "\x1b")
     for name in ("c", "d"):
         (tmp_path / name).mkdir()

@@ -147,7 +147,7 @@ def test_how_many_loads_share_processors_is_measured_printed_and_kept(
     monkeypatch.setattr("eyelevel.lanes.whole_cores", lambda: [(0,), (1,)])
     assert CliRunner().invoke(main, ["--net", "mss,da2gc"]).stdout == "LANES=2,mss:6\n"
     assert CliRunner().invoke(main, ["--net", "mss"]).stdout == "LANES=2,mss:6\n"
-    # The lanes themselves are measured once, unless they are asked for.
+    # With --net, the kept number of lanes is used again; without --net, it is measured anew.
     assert lanes_measured == [DEFAULT_BROWSER]
     assert CliRunner().invoke(main, []).stdout == "LANES=2,mss:6\n"
     assert lanes_measured == [DEFAULT_BROWSER] * 2

@@ -1,6 +1,6 @@
 """Help, completion, usage errors and `status` load no slow library.
 
-This tests the set of modules, not the time, which `benchmarks/start_up.py` measures.
+This tests the set of modules, not the time, which `benchmarks.start_up` measures.
 """
 
 import csv

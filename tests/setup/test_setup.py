@@ -202,7 +202,7 @@ def test_what_one_checkout_built_is_not_taken_for_that_of_another(tmp_path: Path
         os.utime(source, (0, 0))
     environment = {"EYELEVEL_CACHE": str(cache)}
     install = ". setup/common.sh; cd $PROJECT; setup/cargo build --release --quiet; install_built_program mm-name"
-    # When the older program is installed again, the newer one is the last that was built.
+    # At the end, the older program is installed again, although the newer one was built in the meantime.
     for checkout in (*checkouts, checkouts[0]):
         script = install.replace("setup/common.sh", str(checkout / "setup" / "common.sh"))
         assert run("bash", "-euc", script, **environment) == (0, "")

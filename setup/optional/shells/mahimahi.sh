@@ -49,7 +49,8 @@ act() {
   install_program mahimahi "$FOLDER/version"
 }
 
-# The system's, if it has all of them: ours have the same names, and do not ask for setuid.
+# Print the paths of the system's shells, if it has all of them. A program is Mahimahi's only if it contains a message
+# about setuid: our shells have the same names, and no such message.
 system_shells() {
   local program path paths=()
   for program in $SHELLS; do
