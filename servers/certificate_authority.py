@@ -22,7 +22,7 @@ class CertificateAuthority:
 
     @classmethod
     def new(cls, name: str, lifetime: timedelta) -> "CertificateAuthority":
-        """A new CA, which signs its own certificate, and no other CA's."""
+        """A new CA. Its certificate is self-signed, and permits no intermediate CAs."""
         key = new_key()
         certificate = (
             _builder(name, _named(name), key.public_key(), lifetime)

@@ -49,8 +49,8 @@ class Serving:
 
     @cached_property
     def certificates(self) -> dict[str, ServerCertificate]:
-        """Address → the server's certificate. They are made on first use, which takes a tenth of a second for 150
-        servers, so programs that need none may start earlier."""
+        """Address → the server's certificate. The certificates are made on first use, so that programs that need none
+        can start before: for 150 servers, it takes a tenth of a second."""
         return self.certify()
 
     def jail(self, *more: Path, certified: bool = True) -> Jail:
@@ -76,9 +76,9 @@ class Server(ABC):
 
     `name` is the value of `server` in protocols.toml. `transports` and `congestion_controls` are those that it
     supports. `programs` are its programs, each with the option that prints its version. `logs_connections`: whether it
-    logs the congestion control of its connections to `Serving.qlog`; otherwise that is the kernel's, and read from the
-    kernel (`servers.kernel_sockets`). `choices` are the optional keys of protocols (`tuning.protocols.CHOICE`) that it
-    supports, with the permitted values; None permits all that protocols may have. `speaks_http1`: whether it can serve
+    logs the congestion control of its connections to `Serving.qlog`; otherwise the kernel's account of TCP connections
+    is used (`servers.kernel_sockets`). `choices` are the optional keys of protocols (`tuning.protocols.CHOICE`) that it
+    supports, with the permitted values; None stands for all values of the key. `speaks_http1`: whether it can serve
     some addresses only over HTTP/1.1. `options_by_itself` are those of its `connection_options` that request its
     default behaviour, so that browsers that send none can be measured with it, too. `fills_window_after_loss`: whether,
     at the end of a recovery, as much is in flight as the window permits. If pacing prevents that, a validation reads
@@ -106,9 +106,9 @@ class Server(ABC):
 
     @abstractmethod
     def congestion_controls_taken(self, folder: Path) -> set[str] | None:
-        """The server's account of a load: the congestion controls that its connections used; None if it gives none.
+        """The congestion controls that the server's connections used in a load; None if nothing reports them.
 
-        `folder` has the log of its connections: its own if it logs them, otherwise the kernel's account.
+        `folder` has the report: the server's log of its connections if it writes one, otherwise the kernel's account.
         """
 
     def lacked_buffers(self, folder: Path) -> bool:

@@ -22,13 +22,14 @@ _SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
 _REQUEST_DUMP = 0x301
 _ERROR, _DONE = 2, 3
 _INFO, _VEGASINFO, _CONG, _BBRINFO = 2, 3, 4, 16
-# All states except LISTEN, SYN-RECEIVED, TIME-WAIT and CLOSED, which have no account.
+# All states of connections, except those that have no account: LISTEN, SYN-RECEIVED, TIME-WAIT and CLOSED.
 _STATES = sum(1 << state for state in (1, 4, 5, 8, 9, 11))
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _MESSAGE_BYTES = 72
 _ANSWER_BYTES = 1 << 18
-# The range of the ages in tcp_info: how long ago events were, which differs in every answer.
+# The bytes of tcp_info that say how long ago data and acknowledgements were last sent or received. They differ in
+# every answer.
 _AGES_AT, _AGES_END = 44, 60
 
 # Field of tcp_info → its offset and its struct format.
@@ -127,7 +128,7 @@ def identity(message: bytes) -> bytes:
 
 
 def lasting(message: bytes) -> bytes:
-    """The parts of a message about the connection's sending, without those that change merely with time."""
+    """The parts of a message about the connection's sending, without the ages, which differ in every message."""
     for kind, at, end in _attributes(message):
         if kind == _INFO:
             info_end = min(end, at + _TCP_INFO_BYTES)

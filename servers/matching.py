@@ -49,7 +49,7 @@ class Recorded(NamedTuple, Generic[T]):
 
 
 class Candidate(NamedTuple, Generic[T]):
-    """A recorded exchange without its request, which is the key under which it is stored."""
+    """A recorded exchange without its request: that is the key under which the exchange is stored."""
 
     status: int
     content_range: str | None

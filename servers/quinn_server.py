@@ -24,7 +24,8 @@ class QuinnServer(OwnQuicServer):
     congestion_controls = ("cubic", "reno")
     programs: ClassVar = {"quinn_server": "--version"}
     choices: ClassVar = {"emulated_connections": (1,)}
-    # quinn paces by the smoothed round trip, which still includes the queue from before the loss.
+    # After a loss, quinn paces by the smoothed round-trip time, which still includes the wait in the queue before the
+    # loss. So it sends more slowly than the window permits.
     fills_window_after_loss = False
 
     def arguments(self, protocol: Protocol) -> list[str]:

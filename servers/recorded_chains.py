@@ -102,7 +102,8 @@ def _issued(
     usages = [ExtendedKeyUsageOID.SERVER_AUTH]
     certificate = ca.issue(name, key, usages, lifetime, names)
     padding_bytes = wanted_bytes - _size(certificate)
-    # The padding's own framing has a length that depends on the padding's.
+    # The extension has length fields, whose own size depends on the padding's length. So the first certificate can
+    # miss the wanted size; the second corrects this.
     for _ in range(2):
         if padding_bytes <= 0:
             break

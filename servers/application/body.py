@@ -1,6 +1,6 @@
 """The body of a recorded response, which stays in its file until it is requested.
 
-So all replays of a site share one copy of its bodies in memory, the kernel's. Standard library only.
+So all replays of a site share one copy of its bodies in memory: that of the kernel's file cache. Standard library only.
 """
 
 import os
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from base.bounded import open_regular
 
-# A piece is sent while the next one is read. With shorter pieces, 12 MB take longer than from memory (2 ms).
+# A piece is sent while the next one is read. A body of 12 MB takes 2 ms from memory; from its file, it takes longer if
+# the pieces are shorter than this.
 PIECE_BYTES = 1 << 17
 
 

@@ -24,10 +24,10 @@ PACKAGES = ("base", "record", "servers")
 THREADS = 8
 # At most this many connections wait for a thread.
 BACKLOG = 1024
-# A response that waits for its think time occupies a thread, so there are as many as a page may have requests at once.
-# So does a response that is accepted only as fast as the browser accepts it.
+# A response occupies a thread while it waits for its think time. Without NGINX, which stores responses, it also
+# occupies one until the browser has accepted it. So there are as many threads as a page may have requests at once.
 WAITING_THREADS = 512
-# The field, in a request over HTTP, with the request's target as the browser sent it.
+# In a request over HTTP, the header field that has the request's target as the browser sent it.
 TARGET_FIELD = "X-Eyelevel-Target"
 # A connection is closed when the client reads nothing of a response, or sends nothing of a request, for this long (s).
 SLOWEST_S = 600
@@ -37,7 +37,8 @@ class RunningApplication:
     """The application in uWSGI; it may still be loading its responses."""
 
     def __init__(self, socket: Path, daemon: Daemon, ready: BufferedReader) -> None:
-        """`socket` is where it speaks uWSGI's protocol or HTTP/1.1; it reports to `ready` when it does."""
+        """The application listens at `socket`, and speaks uWSGI's protocol or HTTP/1.1 there. From `ready`, this
+        process reads `READY`, or the reason for a failure."""
         self.socket = socket
         self._daemon = daemon
         self._ready = ready
@@ -63,10 +64,12 @@ def _threads(serving: Serving) -> int:
 
 @contextmanager
 def running_application(serving: Serving, *, over_http: bool = False) -> Iterator[RunningApplication]:
-    """The application while the context lasts; a server can start while it loads its responses.
+    """The application, which runs while the context lasts. It still loads its responses when the context begins, so
+    that a server can start meanwhile.
 
-    It is a single process, so that repeated requests are answered in order. `over_http` is for a server that does not
-    speak uWSGI's protocol, and accepts responses only as fast as it sends them. Raises EyelevelError.
+    It is a single process, so that repeated requests are answered in order. `over_http`: it speaks HTTP/1.1, for a
+    server that does not speak uWSGI's protocol, and that accepts a response only as fast as the browser does. Raises
+    EyelevelError.
     """
     jail = serving.jail(*(PROJECT / package for package in PACKAGES), certified=False)
     listening = serving.folder / "uwsgi.socket"
@@ -86,7 +89,8 @@ def running_application(serving: Serving, *, over_http: bool = False) -> Iterato
         "EYELEVEL_READY": str(ready),
         "EYELEVEL_TARGET": f"HTTP_{TARGET_FIELD.upper().replace('-', '_')}" if over_http else "REQUEST_URI",
     }
-    # Opened for reading first, without waiting for a writer, so that the writer need not wait for us.
+    # This process opens the FIFO first, without waiting for a writer, so that the application need not wait for a
+    # reader.
     with os.fdopen(os.open(ready, os.O_RDONLY | os.O_NONBLOCK), "rb") as ready_end:
         log = serving.folder / "uwsgi.log"
         with running("uWSGI", jailed(jail, command), log, environment=environment) as daemon:

@@ -46,11 +46,12 @@ from record.messages import read_message
 from servers.application.body import PIECE_BYTES, BodyInFile
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 
-# Without these, NGINX would add its own; quic_server adds the same two if a recording lacks them.
+# A response gets these fields if its recording lacks them; otherwise NGINX would add its own. quic_server adds the same
+# two.
 DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
 
 READY = "ready"
-# The variable that has a request's target, with NGINX.
+# Behind NGINX, the variable that has a request's target.
 BEHIND_NGINX = "REQUEST_URI"
 # If the first value of Pragma in a response is GO_CHANGES, and Cache-Control is missing, Go's HTTP clients add
 # "Cache-Control: no-cache". With PRAGMA_MARK before the value they do not add it; the program that forwards the
@@ -132,10 +133,11 @@ class Application:
         return []
 
     def _read_request(self, environ: dict[str, Any]) -> None:
-        """Return when the whole request has come, since answers are sent only then. NGINX itself waits for that, and
-        passes no body on.
+        """Return when the whole request has come, since answers are sent only then. Behind NGINX, which itself waits
+        for the whole request and passes no body on, this returns at once.
 
-        An unread rest would also reset the connection and lose the answer, which would then be a 502 or cut short.
+        If a part of the body stayed unread, the kernel would reset the connection at its end. The answer would be lost:
+        the browser would get a 502, or an answer that is cut short.
         """
         # A browser streams a body without its length. Then uWSGI's `wsgi.input` is empty.
         chunked = environ.get("HTTP_TRANSFER_ENCODING") == "chunked"
@@ -180,7 +182,7 @@ def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]
     an exchange that a server cannot send."""
     if not FILE_NAME.fullmatch(path.name):
         raise MalformedMessage("its name is none of a site's files")
-    # The replay links the site's files, which `Site.load` has checked, into the servers' folder.
+    # Links are followed, since a replay's folder has links to the site's files, which `Site.load` has checked.
     head, body = read_message(path, BODY_BYTES + HEAD_BYTES, follow=True)
     response = response_of(head, body)
     _require_sendable(response, shared)
@@ -208,12 +210,13 @@ def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]
 def _stored(path: Path, begin: int, body: bytes) -> bytes | BodyInFile:
     """The form in which `body` is kept; it is also in the file `path` from `begin` on. Raises OSError.
 
-    It has just been read, so it is in the kernel's file cache.
+    The file has just been read, so it is in the kernel's file cache.
     """
     if len(body) <= SMALL_BODY_BYTES:
         return body
     in_file = BodyInFile(path, begin, len(body))
-    # Leave half of the descriptors for connections. New descriptors get the lowest free numbers.
+    # Leave half of the descriptors for connections. A new descriptor gets the lowest free number, so that its number
+    # shows how many are in use.
     most_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
     return in_file if in_file.descriptor < most_descriptors else body
 
@@ -230,8 +233,8 @@ def _require_true_length(method: str, response: Response) -> None:
 
 
 def _require_sendable(response: Response, known: Shared) -> None:
-    """Refuse a response that cannot be sent unchanged over every protocol; the fields in `known` can. Raises
-    MalformedMessage."""
+    """Refuse a response that cannot be sent unchanged over every protocol. The fields in `known` need no check: a
+    response with each of them was accepted before. Raises MalformedMessage."""
     if response.status not in STATUSES:
         raise MalformedMessage(f"status {response.status} is none that can be replayed")
     require_single_originals(response.headers)
@@ -260,7 +263,7 @@ def sent_headers(recorded: Headers) -> Headers:
 
 
 def unchanged_by_go(headers: Headers) -> Headers:
-    """The header fields, with a mark on a value for which Go would add a field."""
+    """The header fields, with PRAGMA_MARK before a value of Pragma for which Go would add a field."""
     return tuple(
         (name, PRAGMA_MARK + value if (name.lower(), value) == ("pragma", GO_CHANGES) else value)
         for name, value in headers

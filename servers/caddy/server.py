@@ -32,14 +32,15 @@ LOG = "caddy.log"
 QUIC_WINDOW_PACKETS, QUIC_SEGMENT_BYTES = 32, 1200
 # The share of its window that quic-go's Reno keeps after a loss; the kernel's keeps half (RFC 5681).
 QUIC_KEPT_SHARE = 0.7
-# If a ClientHello has two packets, quic-go 0.29 drops the second when it reads both together; Chromium's has two. The
-# handshake then waits until the browser sends that packet again. So the packets, of 1278 bytes each, must arrive one by
-# one, which needs a slow uplink.
+# Chromium's ClientHello has two packets of 1278 bytes. If quic-go 0.29 reads both together, it drops the second, and
+# the handshake waits until the browser sends that packet again. So the two must arrive one by one, which needs a slow
+# uplink.
 MOST_UPLINK_MBPS = 10.0
 
 GROUPS = {"X25519": "x25519", "P-256": "secp256r1", "P-384": "secp384r1"}
 VERSIONS = {"tcp": ["h1", "h2"], "quic": ["h3"]}
-# Go's servers guess a Content-Type if it is missing. A value that no field can have prevents this, and is not sent.
+# Go's servers guess a Content-Type if it is missing. With this value they do not, and they send no Content-Type, since
+# the value is invalid in a header field.
 NO_CONTENT_TYPE = "\x7f"
 
 
@@ -50,7 +51,7 @@ class Caddy(Server):
     transports = ("tcp", "quic")
     congestion_controls = ("cubic", "reno", "bbr")
     programs: ClassVar = {"caddy": "version", **uwsgi.PROGRAMS}
-    # Over QUIC, only 48 to 70 % of the previous window were in flight after a loss.
+    # Over QUIC, the bytes in flight after a loss were only 48 to 70 % of the window before it; quic-go keeps 70 %.
     fills_window_after_loss = False
 
     @contextmanager
@@ -110,11 +111,11 @@ Behind = Callable[[str, int], dict[str, Any]]
 
 @contextmanager
 def running_caddy(serving: Serving, behind: Behind, *readable: Path) -> Iterator[Daemon]:
-    """Caddy with the backends of `behind`, once it listens everywhere. It may also read `readable`. Raises
-    EyelevelError."""
+    """Caddy with the backends of `behind`. The context begins when Caddy listens everywhere. Its jail also has the
+    files or folders `readable`. Raises EyelevelError."""
     config = serving.folder / "caddy.json"
     write_atomically(config, json.dumps(configuration(serving, behind), indent=1))
-    # Resolved, since the link is in a folder that Caddy cannot read.
+    # The path is resolved, since the link to the program is in a folder that Caddy cannot read.
     program: list[str | Path] = [tool("caddy").resolve(), "run", "--config", config]
     home = {"HOME": str(serving.folder), "XDG_DATA_HOME": str(serving.folder), "XDG_CONFIG_HOME": str(serving.folder)}
     with ExitStack() as starting:
@@ -150,7 +151,7 @@ def configuration(serving: Serving, behind: Behind) -> dict[str, Any]:
                 "session_tickets": {"disabled": True},
             },
             "http": {
-                # Nobody waits for responses that are still being sent at the end.
+                # When Caddy ends, it need not finish responses: nobody waits for them.
                 "grace_period": 1,
                 "servers": {
                     f"{address}:{port}": _server(address, port, serving.protocol, behind(address, port))

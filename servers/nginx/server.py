@@ -36,7 +36,7 @@ LOG = "nginx.log"
 # The most connections of a browser at a time: Chromium makes up to 256, and as many WebSockets. Each possible
 # connection takes 0.4 kB in each worker.
 BROWSER_CONNECTIONS = 1000
-# The end of NGINX's log lines about a file that it cannot write.
+# The end of NGINX's log lines about a file that it cannot write since the file system is full.
 NO_SPACE = f"({errno.ENOSPC}: {os.strerror(errno.ENOSPC)})".encode()
 
 # Linux uses TCP's own pacing for a socket with a maximum pacing rate, and accepted sockets inherit it from the
@@ -61,7 +61,7 @@ class Nginx(Server):
         with uwsgi.running_application(serving) as application, _nginx(serving, application.socket) as nginx:
             context = ssl.create_default_context(cafile=machine_ca_certificate())
             context.set_alpn_protocols(["h2", HTTP1])
-            # Several at a time: while we process an answer, NGINX works on others.
+            # Several handshakes at a time: while this process works on one, NGINX works on others.
             with ThreadPoolExecutor(HANDSHAKES) as pool:
                 await_one = partial(_await_tls, nginx, context, serving.http1)
                 list(pool.map(lambda endpoint: await_one(*endpoint), serving.listening()))
@@ -69,12 +69,13 @@ class Nginx(Server):
             yield
 
     def order_of_service(self, protocol: Protocol) -> str | None:
-        # NGINX follows the tree of RFC 7540, in which Chromium puts each stream after all equally urgent ones. Data
-        # that NGINX has written leaves in the order of writing, and without a limit this may be all data.
+        # NGINX follows the tree of RFC 7540, in which Chromium puts each stream after all equally urgent ones. But
+        # data leaves in the order in which NGINX has written it to the kernel. If the kernel's unsent data has no
+        # limit, NGINX may have written all of it before a more urgent request comes.
         return "urgency-first-come" if protocol.notsent_lowat_bytes else None
 
     def lacked_buffers(self, folder: Path) -> bool:
-        # Read from the log: when the page is gone, so are the files that filled the file system.
+        # The log shows it. The file system does not: when the page is gone, NGINX has deleted the files that filled it.
         with (folder / LOG).open("rb") as log:
             return any(NO_SPACE in line for line in log)
 

@@ -25,7 +25,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut buffer = vec![0; LARGEST_READ];
     loop {
         let mut events = [&pair.inner, &pair.outer].map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
-        // With this limit, the end of the command is noticed within 50 ms, without waiting for that event, too.
+        // The end of the command does not wake poll; thanks to the timeout, it is noticed within 50 ms.
         poll(&mut events, PollTimeout::from(50u8)).attempt(|| "wait for packets")?;
         for (from, to) in [(&pair.inner, &pair.outer), (&pair.outer, &pair.inner)] {
             while let Some(packet) = from.read(&mut buffer)? {

@@ -185,7 +185,8 @@ impl Conditions {
         Ok(opportunities)
     }
 
-    /// Opportunities whose last is at the end of the round, as in a trace. If no packet is due then, one is sent early.
+    /// The opportunities of a round, the last of them at its end, as in a trace. If no packet is due there, an
+    /// opportunity is added, and a packet can leave before the rate allows it.
     fn closed(&self, mut due: Vec<Nanos>) -> Vec<Nanos> {
         if due.last().is_some_and(|last| *last < self.period) {
             due.push(self.period);

@@ -54,7 +54,7 @@ impl Shell {
     }
 }
 
-/// The exit status of a shell with this report: the command's.
+/// The exit status of the shell that made this report: that of its command.
 #[must_use]
 pub fn exit_code(report: Report) -> ExitCode {
     ExitCode::from(report.status as u8)

@@ -89,8 +89,8 @@ impl Trace {
     /// Index of the first opportunity later than `at`.
     #[must_use]
     pub fn first_after(&self, at: Nanos) -> u64 {
-        // Opportunities of earlier rounds are not later than the start of this round. The last one of this round, one
-        // period after its start, always is.
+        // No opportunity of an earlier round is later than `at`. The last one of this round, one period after the
+        // round's start, always is.
         let round = at / self.period();
         let passed = self.opportunities.partition_point(|line| *line <= at % self.period());
         round * self.lines() + passed as u64

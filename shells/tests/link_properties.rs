@@ -62,7 +62,8 @@ fn run(network: &Network, arrivals: &[Arrival], end: Nanos) -> (Events, Vec<usiz
     };
     for (number, (now, length)) in arrivals.iter().enumerate() {
         link.push(numbered_packet(number, *length), *now);
-        // Packets are taken out late, as on a busy machine, but before those of a recorded trace fill the memory.
+        // Packets are taken out late, as on a busy machine, but often enough that the many packets for a recorded trace
+        // do not fill the memory.
         if number % 1000 == 999 {
             take_out(link.as_mut(), *now);
         }

@@ -43,8 +43,8 @@ fn through_processes(mut shells: Vec<Box<dyn Element>>, arrivals: &[Arrival]) ->
     }
 }
 
-/// Send packets through a single shell, whose packets are taken out only at some arrivals and at the very end, however
-/// late that is for packets that were due.
+/// Send packets through a single shell. They are taken out only at every seventh arrival and at the very end, even if
+/// they were due long before.
 fn through_a_sleepy_hop(mut hop: Box<dyn Element>, arrivals: &[Arrival]) -> Vec<Delivery> {
     let mut delivered = Vec::new();
     let mut take_out = |hop: &mut dyn Element, now| {

@@ -1,8 +1,9 @@
-"""`flood.py FOLDER COMMAND…`: a page that requests more than a recording may contain, and the resources that COMMAND
-uses.
+"""`flood.py FOLDER COMMAND…`: serve a page that requests more than a recording may contain, and report the resources
+that COMMAND uses.
 
-Run it in fresh network, mount and process namespaces. COMMAND records http://flood.example:8001/. It prints JSON: the
-command's `status`, and the peak sizes in bytes of the proxy's process (`proxy`) and of the recording's files (`files`).
+Run it in fresh network, mount and process namespaces. COMMAND records http://flood.example:8001/. `flood.py` prints
+JSON: the command's `status`, and the peak sizes in bytes of the proxy's process (`proxy`) and of the recording's files
+(`files`).
 """
 
 import json

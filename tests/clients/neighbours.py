@@ -1,8 +1,8 @@
-"""`neighbours.py FOLDER COMMAND…`: run COMMAND on a machine with a web in front of it, and neighbours beside it.
+"""`neighbours.py FOLDER COMMAND…`: run COMMAND on a machine that has neighbours and is connected to a web.
 
 Run it in fresh network, mount and process namespaces, which are the machine. The web is in another network, connected
-by a pair of devices. Its only public server is evil.example, whose page tries to reach all other servers. It has a page
-over plain HTTP, and one over TLS, with a certificate of this machine's authority, which tries more ways.
+by a pair of devices. Its only public server is evil.example, whose pages try to reach all other servers: one page over
+plain HTTP, and one over TLS, with a certificate of this machine's authority. The page over TLS tries more ways.
 FOLDER/arrivals has a line for each request to the others (its address and first line), for each datagram (its sender
 and port), and for each packet that leaves the machine for any address except the public server's, answered or not.
 FOLDER/requests has the requests to evil.example. The exit status is that of COMMAND.
@@ -68,7 +68,7 @@ Promise.allSettled(attempts).then(() => fetch("/done"));
 """
 
 
-# The same over TLS, which the page over TLS may request, and addresses that belong to nobody.
+# The same URLs over TLS, since the page over TLS may request no others, and URLs with addresses that nobody has.
 SECURE_ATTEMPTS = (
     *(url.replace("http://", "https://") for url in ATTEMPTS),
     "https://evil.example/redirect-to-lan",
@@ -78,8 +78,8 @@ SECURE_ATTEMPTS = (
     f"https://[::ffff:{LAN}]/",
     f"https://{REBOUND}:{PORT}/",
 )
-# The URLs of WebSockets and WebTransport are few, since Chromium delays a page's further connections of these kinds for
-# long.
+# The URLs that WebSockets and WebTransport try. They are few, since Chromium delays a page's further connections of
+# these kinds for long.
 FEW_ATTEMPTS = (f"https://{LAN}/", f"https://127.0.0.1:{PORT}/", f"https://[{UNIQUE_LOCAL}]/", "https://lan.example/")
 # The hosts that WebRTC is told to contact, over UDP, TCP and TLS, and at which its peer is claimed to be.
 ICE_HOSTS = (LAN, METADATA, f"[{UNIQUE_LOCAL}]", "127.0.0.1", "[::1]", MACHINE)

@@ -1,7 +1,7 @@
 """All servers answer every request alike: status, header fields and their order, body bytes.
 
-Caddy, if set up, sends header fields in its own order, and no hop-by-hop fields. This uses only a few recordings,
-chosen for their oddities; `tests/proof/test_level_corpus.py` uses all.
+Caddy, which is tested if it is set up, is an exception: it sends header fields in its own order, and no hop-by-hop
+fields. This uses only a few recordings, chosen for their oddities; `tests/proof/test_level_corpus.py` uses all.
 """
 
 from pathlib import Path

@@ -142,7 +142,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 
 @pytest.fixture
 def arguments(tmp_path: Path, certificate: Certificate) -> dict[str, str | Path]:
-    """A valid command line of a server, which tests break."""
+    """A valid command line of a server, which tests change to make it invalid."""
     folder = stored(tmp_path, exchange("GET", "https://a.example/", ok(b"hello")))
     endpoints = endpoints_file(tmp_path, ["127.0.0.1", "0", certificate.chain, certificate.key])
     return {"--endpoints": endpoints, "--responses": folder}

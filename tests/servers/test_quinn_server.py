@@ -245,7 +245,7 @@ async def oversized_fields(port: int) -> None:
 
 
 async def oversized_frame(port: int) -> None:
-    """Announce fields of 1 GB, and send 50 MB of them on several streams."""
+    """On each of ten streams, announce header fields of 1 GB, and send 5 MB of them."""
     async with connected(port) as client:
         head = encode_uint_var(HEADERS_FRAME) + encode_uint_var(1 << 30)
         for _ in range(10):
@@ -258,7 +258,7 @@ async def endless_uploads(port: int) -> None:
         for stream in streams:
             client.http.send_data(stream, bytes(10_000_000), end_stream=False)
         client.transmit()
-        # This client's own 10 MB follow after all its unfinished requests.
+        # The last request has a body of 10 MB, too, but is complete: it is answered although the earlier ones are not.
         last = client.request("/", end=False)
         client.http.send_data(last, bytes(10_000_000), end_stream=True)
         assert await client.end(last) == 200

@@ -53,7 +53,7 @@ def refusal_of(server: str, folder: Path) -> str:
 
 
 def refusal_of_application(folder: Path) -> str:
-    """The same for the application used by NGINX."""
+    """The one line of the application behind NGINX about `folder`; empty if it loads the folder."""
     try:
         list(load_responses(folder))
     except (MalformedMessage, TooLong) as error:
@@ -156,7 +156,7 @@ def test_all_servers_take_what_is_within_the_limits(server: str, content: bytes,
 @pytest.mark.needs_quic_server
 @pytest.mark.needs_quinn
 def test_control_characters_are_refused_by_quinn_server_alone(host: Path) -> None:
-    """HTTP/3 cannot carry them (RFC 9114, section 10.3), and quinn_server's library cannot bypass that."""
+    """HTTP/3 cannot carry control characters (RFC 9114, section 10.3), and quinn_server's library sends none."""
     (host / "00001-control").write_bytes(OK + OURS + b"X: \x01\r\n\r\n")
     assert (refusal_of("quic_server", host.parent), refusal_of_application(host.parent)) == ("", "")
     assert "x has characters that HTTP/3 cannot carry" in refusal_of("quinn_server", host.parent)

@@ -102,8 +102,8 @@ def test_ping_takes_the_configured_time(shells: str, rtt_ms: float) -> None:
 
 
 def assert_takes(rtt_ms: float, shown_ms: float, shells: str) -> None:
-    # ping shows three digits. Apart from that, nothing may be early; lateness comes from the machine, which must wake
-    # processes.
+    # ping shows only three digits, so it may show a time that is too short by one unit of the last digit. Otherwise no
+    # packet may be early. Packets may be late, since the machine must wake processes.
     shown_to_ms = 10 ** (math.floor(math.log10(shown_ms)) - 2)
     assert rtt_ms - shown_to_ms <= shown_ms <= rtt_ms + 1 + 0.3 * shells.count("mm-")
 
@@ -255,7 +255,7 @@ def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
             # A busy machine may wake a shell late, which the shell reports.
             assert not [line for line in result.stderr.splitlines() if "too busy for exact times" not in line]
     finally:
-        # The device must be deleted before its peer's namespace ends, which would delete it, too.
+        # Delete the device before its peer's namespace ends: then the kernel would delete it, too, and this would fail.
         subprocess.run(["ip", "link", "delete", "near"], check=True)
         world.communicate("\n", timeout=PATIENCE_S)
 
@@ -444,8 +444,8 @@ def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(t
 
 @pytest.mark.needs_large_buffers
 def test_the_first_packet_after_a_time_is_lost() -> None:
-    # The start of the shell is known less exactly than the times of packets. So both times are near the start, and the
-    # first packet is lost whenever it arrives.
+    # The test does not know exactly when the shell starts. So both times are within 1 µs of its start: the first packet
+    # comes later, whenever it is sent, and is lost.
     everything = list(range(shells_peer.DATAGRAMS))
     assert datagrams_through("mm-loss both --at 0,0.001") == (everything[1:], everything[2:])
 
@@ -638,7 +638,7 @@ def test_a_meter_shows_what_the_link_carries() -> None:
 
 
 def complaints_of(stacks: Sequence[str], command: list[str]) -> list[str]:
-    """The standard error of the shells in each of `stacks`, in parallel, while the command runs in it."""
+    """For each of `stacks`, the standard error of its shells, in which the command runs; all run in parallel."""
     with ThreadPoolExecutor(len(stacks)) as pool:
         return [result.stderr for result in pool.map(lambda shells: run(shells, command), stacks)]
 
@@ -787,8 +787,8 @@ def test_variables_tell_the_command_where_it_is() -> None:
     assert run("mm-delay --addresses 10.9.0.0/16 1", show).stdout.startswith("10.9.0.1|")
 
 
-# Without `exec`, and without processes after "ready": during an `exec`, the environment by which `Marked` recognises a
-# process is empty.
+# These commands use no `exec`, and start no processes after "ready": while a process executes `exec`, its environment
+# is empty, and `Marked` would not recognise the process by it.
 STAYS = ["sh", "-c", "echo ready; read -r what_never_comes"]
 LEAVES_PROCESSES = ["sh", "-c", "sleep 1000 & sh -c 'sleep 1000 & sleep 1000' & echo ready; wait"]
 

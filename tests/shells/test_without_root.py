@@ -1,4 +1,5 @@
-"""The shells' tests need capabilities over their network, which an ordinary user has in a user namespace."""
+"""Runs the shells' tests as an ordinary user. They need capabilities over their network, which such a user has only in
+a user namespace."""
 
 from pathlib import Path
 

@@ -64,7 +64,7 @@ struct Observed {
 }
 
 impl Observed {
-    /// The controller's state, in the words of `studies/states`.
+    /// The controller's state, by its name in `studies/states`.
     fn state(&self, app_limited: bool) -> &'static str {
         let metrics = self.controller.metrics();
         match metrics.ssthresh {
@@ -97,7 +97,8 @@ impl Controller for Observed {
         self.controller.on_sent(now, bytes, last_packet_number);
         self.in_flight += bytes;
         self.write(now, None, 0);
-        // The first packet in flight, and the one that fills the window, show that there was data to send.
+        // A packet that is the only one in flight, or that fills the window, shows that the application had data to
+        // send, so it no longer limits the connection.
         if self.in_flight == bytes || self.in_flight + bytes > self.controller.window() {
             self.log.add_state(now, self.state(false));
         }

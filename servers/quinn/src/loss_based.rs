@@ -18,7 +18,7 @@ pub trait Avoidance: Clone + Default + Send + Sync + 'static {
     /// The share of the window that is kept after a loss.
     const KEPT_SHARE: f64;
 
-    /// The window that follows `window`, which is in use, after `bytes` of it were acknowledged.
+    /// The next window: the present one, `window`, is in use, and `bytes` of it were acknowledged.
     fn grow(&mut self, window: u64, segment: u64, now: Instant, bytes: u64, rtt: Duration) -> u64;
 
     /// Called when the window is not in use.

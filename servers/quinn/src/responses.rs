@@ -110,7 +110,7 @@ pub fn path_and_query(target: &str) -> (&str, &str) {
 fn list(folder: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     let mut folders = 0;
-    // Besides the hosts' folders, `folder` contains the index and possibly a user's files.
+    // In addition to the hosts' folders, `folder` contains the index and possibly a user's files.
     for host in names_in(folder, 2 * MAX_HOSTS)? {
         let path = folder.join(&host);
         if !path.is_dir() {

@@ -43,7 +43,7 @@ const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// never applies.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
 /// The most requests at once: the same as NGINX's http2_max_concurrent_streams on the TCP side. The most control
-/// streams: those that HTTP/3 needs besides requests, with some to spare.
+/// streams: those that HTTP/3 needs in addition to requests, with some to spare.
 const MAX_REQUESTS: u32 = 100;
 const MAX_CONTROL_STREAMS: u32 = 16;
 /// The same as NGINX's keepalive_timeout on the TCP side. The browser's own timer (30 s in Chromium) always expires

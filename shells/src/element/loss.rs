@@ -25,8 +25,8 @@ pub enum LossModel {
 impl LossModel {
     /// Bursts in which all packets are lost, with this mean length; they lose this share of all packets.
     ///
-    /// `None` when no such bursts exist: they must be at least one packet long, and long enough that a network that is
-    /// mostly bad can still become good between them.
+    /// `None` when no such bursts exist. A burst has at least one packet, and so has the time in the good state between
+    /// two bursts: its mean length is `mean_packets` × (1 − `probability`) / `probability`.
     #[must_use]
     pub fn bursts(probability: f64, mean_packets: f64) -> Option<Self> {
         let bad_to_good = 1.0 / mean_packets;

@@ -21,7 +21,7 @@ pub const DEFAULT_POOL: AddressBlock = AddressBlock { base: u32::from_be_bytes([
 /// 4193).
 const IPV6_START: u128 = 0xfd4d_eadf_5ee2 << 80;
 
-/// The longest prefix that still holds the two ends of a shell besides the first and last address.
+/// The longest prefix that still holds the two ends of a shell in addition to the first and last address.
 const SMALLEST: u8 = 30;
 
 /// The prefix of an outermost shell's block is longer than the pool's by this many bits: 256 shells fit side by side.

@@ -2,8 +2,8 @@
 
 use crate::time::Nanos;
 
-/// A sleep that ends later than this is counted as only this late: then the machine is busy, and setting further sleeps
-/// to end earlier would not help.
+/// The most lateness that counts. A sleep that is even later shows that the machine is busy; setting further sleeps to
+/// end earlier would not help then.
 const MOST: Nanos = 500_000;
 
 /// For shorter spans than this the process stays awake: a sleep would take longer.
@@ -236,7 +236,8 @@ mod tests {
     fn a_wait_goes_on_when_packets_interrupt_the_sleep() {
         let mut alarm = Alarm::default();
         alarm.wake_at(0, LONG);
-        // At this time after the start, 55 µs may be spent awake.
+        // 55 µs before the end of this long wait, the process may stay awake for the rest of it; in a wait of 55 µs in
+        // all, it may not.
         let wake = alarm.wake_at(LONG - 55_000, LONG);
         assert_eq!(wake, LONG - 55_000);
         assert!(Alarm::default().wake_at(LONG - 55_000, LONG) > wake);

@@ -20,7 +20,8 @@ use crate::error::{Attempt, Result};
 use crate::log::Outputs;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, now};
 
-/// Later packets are counted: the emulated network was slower than its options say.
+/// Packets that leave more than this after they were due are counted: the emulated network delayed them by more than
+/// its options say.
 const LATE: Nanos = NANOS_PER_MILLISECOND;
 
 /// A command that still runs this long after SIGTERM or SIGHUP is killed.

@@ -74,7 +74,7 @@ impl ForwardingPath {
                 return Ok(());
             };
             let came_in = self.stamps.as_ref().and_then(Stamps::next);
-            // A shell is a path between two networks, with a router at each end.
+            // Like a router, a shell does not forward packets that are for neighbours on a link.
             if !packet.is_for_link_only() {
                 self.latest = came_in.unwrap_or_else(now).max(self.latest);
                 self.element.push(packet, self.latest);

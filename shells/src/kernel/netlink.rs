@@ -16,7 +16,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A request of that type; `flags` besides `NLM_F_REQUEST`.
+    /// A request of that type; its flags are `flags` and `NLM_F_REQUEST`.
     pub fn new(kind: u16, flags: i32) -> Self {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());

@@ -184,7 +184,7 @@ struct Surroundings {
     /// The block of the shell that contains this namespace, if any.
     parent: Option<AddressBlock>,
     used: Vec<AddressBlock>,
-    /// Whether there is an IPv6 address here besides loopback and link-local ones.
+    /// Whether there is an IPv6 address here other than loopback and link-local ones.
     has_ipv6: bool,
     /// The families in which packets can leave this namespace.
     ways_out: Vec<Family>,

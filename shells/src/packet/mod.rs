@@ -23,7 +23,7 @@ pub const TUN_HEADER_BYTES: usize = 4;
 /// The largest packet as Mahimahi counts it, 1504 bytes.
 ///
 /// One opportunity of a trace sends one such packet. In RFC 8033, 8289 and 8290, it stands for "one packet" or MTU, so
-/// that a packet of full size is one packet whether or not its header counts.
+/// that a packet of full size is one packet whether or not the TUN header counts.
 pub const FULL_PACKET_BYTES: usize = MTU + TUN_HEADER_BYTES;
 
 /// An IP packet as read from a TUN device, without any link layer header.

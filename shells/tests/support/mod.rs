@@ -162,7 +162,7 @@ impl Network {
     }
 }
 
-/// The choice that the command line would make of these values.
+/// The chosen packets for these values, which are parsed as on the command line.
 fn choice(values: &[u64], parse: impl Fn(&str) -> Result<Choice>) -> Choice {
     let words: Vec<_> = values.iter().map(u64::to_string).collect();
     if words.is_empty() { Choice::default() } else { parse(&words.join(",")).unwrap() }

@@ -44,7 +44,7 @@ const QUEUE_BYTES: usize = 1024 * 1024;
 const MAX_CONNECTIONS: usize = 100;
 /// Each host of a page has a tunnel, which is a request.
 const MAX_TUNNELS: u32 = 1000;
-/// The streams that HTTP/3 needs besides requests, with some to spare.
+/// The streams that HTTP/3 needs in addition to requests, with some to spare.
 const MAX_CONTROL_STREAMS: u32 = 16;
 /// How much a client may send on a stream, and on all streams of a connection, before the proxy has read it. The same
 /// as in quinn_server.

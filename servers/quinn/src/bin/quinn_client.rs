@@ -87,7 +87,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     }
     tasks.spawn(count(got));
     tasks.spawn(follow(switch));
-    // Each runs for ever, except the one that follows the input.
+    // Only the task that follows the input ends; the others run for ever.
     tasks.join_next().await.context("nothing runs")??
 }
 
