@@ -97,8 +97,9 @@ class Request:
 class Measurement:
     """A campaign that a study is about to measure.
 
-    `announcement` is printed before the campaign; `summary` returns the lines to print afterwards. `enough` is that of
-    `campaign.measure`. `budget_s`: the time limit for the whole campaign, if any.
+    `announcement` is printed before the campaign; `summary` returns the lines to print afterwards. `enough` ends
+    cells before the planned number of runs (`measure.campaign.engine.measure`). `budget_s`: the time limit for the
+    whole campaign, if any.
     """
 
     campaign: Campaign

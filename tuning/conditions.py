@@ -65,7 +65,7 @@ class Conditions:
         return self.columns[column][bisect_right(self.at_ms, since_start_ms % self.period_ms) - 1]
 
     def opportunities_ms(self) -> list[int]:
-        """The times in a round when a link of this rate can send a full packet, as in a delivery trace of Mahimahi."""
+        """The times in a round at which a link with these rates can send a full packet, as in a delivery trace."""
         opportunities: list[int] = []
         for begin_ms, bits_per_ms, bits, packets in self._let_through():
             for packet in range(1, packets + 1):

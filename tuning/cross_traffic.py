@@ -13,8 +13,8 @@ from tuning.impairments.on_off import OnOff
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# A bulk flow counts as steady after this many of its longest round trips, but not before the first and not after the
-# second number of seconds.
+# A bulk flow counts as steady after this many of its longest round trips, but LEAST_STEADY_S after its start at the
+# earliest, and MOST_STEADY_S at the latest.
 STEADY_ROUND_TRIPS, LEAST_STEADY_S, MOST_STEADY_S = 40, 5.0, 20.0
 # The longest wait in a queue that is assumed if nothing limits it.
 UNLIMITED_WAIT_MS = 500.0

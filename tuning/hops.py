@@ -13,9 +13,10 @@ class Hop:
     """A hop of this `kind`, and the far half of the network, between the hop and the servers.
 
     The network's own keys describe the near half, between the browser and the hop. `min_rtt_ms`, rates, `queue_ms`,
-    `loss` and `jitter_ms` are as in a network (`tuning.networks`). `congestion_control` and `initial_window_packets`
-    apply to a hop that splits connections in both directions; to a hop that terminates them, and to its servers, on
-    their half; and to a hop that tunnels, towards the browser. Everything else uses defaults.
+    `loss` and `jitter_ms` are as in a network (`tuning.networks`). A hop that splits
+    connections sends with `congestion_control` and `initial_window_packets` on both halves. A hop that terminates
+    connections uses them on the far half, as do its servers; a hop that tunnels uses them towards the browser.
+    Everything else uses defaults.
     """
 
     kind: str

@@ -52,7 +52,7 @@ LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
 MOST_WINDOW_PACKETS = 100_000
 # The most bytes that a TLS record carries (RFC 8446, section 5.1), and the smallest limit that a server can be given.
 LARGEST_RECORD_BYTES, LEAST_RECORD_BYTES = 16384, 512
-# The groups for the key exchange. The browser sends a key share only for one of those that the servers support.
+# The groups that servers may require for the key exchange. The browser has a key share only for one of them.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
 BROWSERS_GROUP = "X25519"
 # How a browser finds out that servers also speak another protocol: by a header field of their responses (RFC 7838),

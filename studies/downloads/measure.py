@@ -2,7 +2,7 @@
 
 The browser downloads each file over a separate connection, on a network that only adds a delay, so that servers should
 take equally long. A page downloads one file from each of several servers and reports how long each took
-(`studies.downloads.pages`); the times are in the servers' log of requests.
+(`studies.downloads.pages`); the times are in the servers' request log.
 """
 
 from pathlib import Path

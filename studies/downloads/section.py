@@ -73,13 +73,13 @@ def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Proto
 
 
 def levels_table(table: pd.DataFrame, settings: Mapping[str, Protocol]) -> ReportTable:
-    """How level each server's protocol is with the first TCP, or with the first protocol if there is no TCP, from the
-    table of `medians`; one line each."""
+    """A row for each protocol: how level it is with the first protocol over TCP, or with the first protocol if none is
+    over TCP. `table` is that of `medians`."""
     first = next((name for name, protocol in settings.items() if protocol.transport == "tcp"), next(iter(settings)))
     rows = []
     for name in settings:
         sizes = table[[{first, name} == set(pair) for pair in zip(table["reference"], table["protocol"], strict=True)]]
-        # If two protocols have the same transport, the first protocol may be the compared one.
+        # In a row of `medians`, `first` may be the compared protocol. The level is then inverted.
         levels = {
             row["size_bytes"]: row["level"] if row["protocol"] == name else -row["level"] / (1 + row["level"])
             for row in sizes.to_dict("records")

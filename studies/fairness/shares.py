@@ -81,8 +81,9 @@ def link_mbps(folder: Path) -> dict[str, float | None]:
 
 
 def table(runs: Sequence[RunRates], rate_mbps: dict[str, float | None]) -> pd.DataFrame:
-    """A row for each run, with COLUMNS: `share` of the flows under test; `relative`, this share over the equal part of
-    these flows; Jain's index of all flows; and `used`, the share of the link that all flows used together."""
+    """A row for each run, with COLUMNS: `share` of the flows under test; `relative`, this share divided by the share
+    that these flows would have if all flows got the same; Jain's index of all flows; and `used`, the share of the link
+    that all flows used together."""
     rows = []
     for one in runs:
         count, others = one.mix

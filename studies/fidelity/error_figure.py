@@ -17,7 +17,7 @@ MOST_TICKS = 4
 
 def draw(by_site: pd.DataFrame, all_sites: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw the tables of `studies.fidelity.errors`: points with their intervals, and a band for the median error of all
-    sites if the metric has only one."""
+    sites if `all_sites` has only one row for the metric."""
     rows = list(by_site[ROW].drop_duplicates().itertuples(index=False, name=None))
     several = len({row[1:] for row in rows}) > 1
     with figure_style():

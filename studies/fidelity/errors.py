@@ -78,10 +78,10 @@ def overall(by_site: pd.DataFrame, confidence: float) -> pd.DataFrame:
     row for each way (`condition`).
 
     `median_error`: the median of the errors' sizes, without their signs, with the interval of the sign test, which
-    needs six sites for 95 %. `chance_error`: roughly the median error that the scatter of both would cause if replays
-    did not differ from live loads. `mean_error`: the error of the mean logarithm, with Student's interval, which shows
-    whether replays take longer or shorter on average. `with_interval`: how many sites have an interval; `with_zero`:
-    how many of these intervals contain 0.
+    needs six sites for 95 %. `chance_error`: roughly the median error that the scatter of live loads and of replays
+    would cause if replays did not differ from live loads. `mean_error`: the error of the mean logarithm, with Student's
+    interval, which shows whether replays take longer or shorter on average. `with_interval`: how many sites
+    have an interval; `with_zero`: how many of these intervals contain 0.
     """
     several = by_site.groupby(["site", "metric"]).size().max() > 1 if len(by_site) else False
     conditions = [

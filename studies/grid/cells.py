@@ -51,10 +51,10 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
     `rounds`: the number of rounds with a load of each of the two protocols. `gain`: the gain of the location of the log
     ratios within rounds, with the interval from `gain_low` to `gain_high`; negative means that the compared protocol is
-    faster. `p` is that of a gain of 0, `equivalence_p` that of a gain beyond `margin`; both are corrected by Benjamini
-    and Hochberg's false discovery rate over all cells. Two kinds of cells have no numbers and no verdict: cells that
-    are not measured, and cells in which a load of either protocol did not end in time, since the loads that did are not
-    representative.
+    faster. `p` is from the test of a gain of 0, `equivalence_p` from the test of a gain beyond `margin`; `p_corrected`
+    and `equivalence_p_corrected` are corrected for the false discovery rate over all cells (Benjamini and Hochberg).
+    Two kinds of cells have no numbers and no verdict: cells that are not measured, and cells in which a load of either
+    protocol did not end in time, since the loads that did are not representative.
     """
     table = _all_cells(campaign).merge(tests(campaign, hypotheses), how="left", on=CELL)
     table = table.astype(dict.fromkeys(TESTS, float))
@@ -153,7 +153,7 @@ def panels(pages: Sequence[Page]) -> list[Panel]:
 
 
 def _lines(pages: set[Page]) -> list[tuple[str, str, list[Page]]]:
-    """Pages with one number of servers as panels: name, title, pages."""
+    """`pages`, which have the same number of servers, divided among panels: the name, title and pages of each."""
     counts, sizes = sorted({page.count for page in pages}), sorted({page.size_bytes for page in pages})
     by_size = [(count, [page for page in pages if page.count == count]) for count in counts]
     lines = [(f"size_of_{count}", f"size of {_objects(count)}", line) for count, line in by_size if len(line) > 1]

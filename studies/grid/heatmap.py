@@ -61,8 +61,8 @@ BAR_LABEL = "gain (negative is faster); below it: rounds"
 
 def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL) -> Figure:
     """Draw `maps` side by side with the same `rows`. A cell shows the gain in percent and below it the number of
-    rounds: in colour if a difference is shown, in grey with = if equivalence is, in white with ? if neither is. A cell
-    without a gain is hatched and has the reason."""
+    rounds. It is coloured if the verdict is faster or slower, grey with = if it is equivalent, and white with ? if it
+    is not decided. A cell without a gain is hatched and shows the reason."""
     widths = [len(heat_map.columns) for heat_map in maps]
     with figure_style():
         names = list(map(in_lines, rows))

@@ -63,10 +63,11 @@ def _without_hop(settings: Mapping[str, Any]) -> str:
 def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) -> pd.DataFrame:
     """A row with COLUMNS for each page, protocol and pair of networks (`hop_pairs`) with loads on both.
 
-    `change`: how much longer `metric` takes with the hop than without, as a share; negative is faster. It compares the
-    locations of the logarithms of both and has the interval from `change_low` to `change_high`. `p_corrected` is
-    Benjamini and Hochberg's over all rows. `margin`: the change within which both count as equivalent. Times are in ms.
-    There is no row if a load did not end in time, since the other loads are not representative.
+    `change`: how much longer `metric` takes with the hop than without, as a share; negative is faster. It is
+    computed from the locations of the logarithms on each of the two networks, and has the interval from `change_low` to
+    `change_high`. `p_corrected` is corrected for the false discovery rate over all rows (Benjamini and Hochberg).
+    `margin`: the change within which the two networks count as equivalent. Times are in ms. There is no row
+    if a load did not end in time, since the other loads are not representative.
     """
     samples = samples_of(campaign, [metric])
     pairs = [pair for pair in hop_pairs(campaign) if _is_measured(pair, samples)]

@@ -56,8 +56,9 @@ class LeftOut:
 
 
 def least_s(page: Page, network: Network) -> float:
-    """The shortest time in which any protocol can load `page` on `network`, in s: its bytes at the rate of the slower
-    half, the round trips of a handshake, which may end at a hop, and those of a request, which does not."""
+    """The shortest time in which any protocol can load `page` on `network`, in s: the time of its bytes at the rate
+    of the slower half of the path, a round trip for the handshake, which may end at a hop, and a round trip for a
+    request, which reaches the server."""
     mbps = min(half.down_mbps or UNLIMITED_MBPS for half in network.halves)
     return 8 * page.count * page.size_bytes / (mbps * 1e6) + (network.min_rtt_ms + network.path_rtt_ms) / 1000
 
@@ -105,9 +106,9 @@ def left_out(
     folder: Path,
     browsers: Sequence[str] = (DEFAULT_BROWSER,),
 ) -> list[LeftOut]:
-    """The cells that cannot end in time, and those that do not fit into `budget_s` according to physics and to the
-    measurements in `folder`. Without a budget, the latter are those that did not fit into the previous budget. Raises
-    EyelevelError."""
+    """The cells that cannot end in time, and those that do not fit into `budget_s` according to a forecast from the
+    sites, the networks and the measurements in `folder`. Without a budget, the second kind are the cells that did not
+    fit into the previous budget. Raises EyelevelError."""
     out = impossible(pages, chosen, limit_s)
     if budget_s is None:
         document = read_document(folder)

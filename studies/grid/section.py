@@ -50,7 +50,8 @@ BARS_MBPS = 100
 PAGE = {"count": "objects", "size_bytes": ("of", size_label)}
 LOOKS = "Coloured: faster or slower. Grey, with =: equivalent. White, with ?: not decided."
 REASONS = {TIME: "time", BUDGET: "budget"}
-# The rule for words that rest on means alone, for comparing with a study that reports only means.
+# How the report explains the words of `slides.by_size`. They judge means without a test, since the older study reports
+# only means.
 BY_SIZE = f"by the size of the difference of means alone ({SIMILAR}: less than {100 * SIMILAR_WITHIN:g} %)"
 # The set-up of each part of the older study, as far as its numbers reveal it.
 SET_UPS = {
@@ -327,7 +328,7 @@ def limits(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]:
 
 
 def returning(campaign: CampaignTable) -> list[str]:
-    """The side effects of a comparison of protocols that use early data with protocols that do not."""
+    """If some protocols use early data and others do not: a paragraph on the other differences between their loads."""
     settings = campaign.settings.protocols
     with_it = [name for name in campaign.protocols if settings[name].get("early_data")]
     without = [name for name in campaign.protocols if name not in with_it]

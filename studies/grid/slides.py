@@ -46,7 +46,7 @@ def beside(cells: pd.DataFrame, old: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_size(gain: float) -> str:
-    """A gain of means in a word, by its size alone; empty if there is none."""
+    """A word for the size of `gain`, a gain of means; empty if the gain is NaN."""
     if np.isnan(gain):
         return ""
     if abs(gain) < SIMILAR_WITHIN:
@@ -55,7 +55,7 @@ def by_size(gain: float) -> str:
 
 
 def change(old: str, new: str) -> str:
-    """The change from the old to the new word; empty without a new one."""
+    """The change from the word `old` to the word `new`; empty if there is no new word."""
     if not new:
         return ""
     return UNCHANGED if old == new else f"{old} then, {new} now"

@@ -2,13 +2,15 @@
 
 A contribution is the difference between a rung and the one below it, within blocks (`analysis.statistics.ratios`), as
 the location of log ratios, and as the location of differences in ms. A network's contribution is the mean over its
-sites, each of which counts once. Its intervals hold at once for all rungs, parts and changes of a network and metric
-(Bonferroni), but not over networks and metrics. The interval of the direct comparison of both ends holds by itself.
+sites, each of which counts once. Its intervals hold simultaneously for all rungs, parts and changes of one network
+and metric (Bonferroni), but not for several networks or metrics. The interval of the direct comparison of both ends
+holds by itself.
 Contributions in percent of stock TCP are steps from rung to rung: the share of stock TCP's time that remains at the
-rung below, times this rung's gain. So they add up to the product of the rungs' ratios. The sum tests whether this
-product equals the ratio of the two ends, which are also compared directly in the same blocks. Contributions do not add
-up if they come from different blocks because runs are missing, or if a few blocks pull them apart. The sum does not
-test whether a rung would contribute the same at another place of the ladder.
+rung below, times this rung's gain. So their sum is the product of the rungs' ratios, less 1. The row of the sum tests
+whether this product equals the ratio of the two ends, which are also compared directly in the same blocks. The two
+differ if contributions come from different blocks because runs are missing. They may also differ if a few blocks are
+unusual: with many blocks, locations are robust, and robust locations need not add up. The sum does not test whether a
+rung would contribute the same at another place of the ladder.
 """
 
 from collections.abc import Callable, Sequence

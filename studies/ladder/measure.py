@@ -50,10 +50,10 @@ RUNS = 5
 # The share of one processor for the browser and its film in slowed runs: a page then takes up to three times as long,
 # and is still filmed without a gap.
 PROCESSOR_SHARE = 0.5
-# How long after its loss the link delivers a packet, in round trips of the network: long enough to be a link's repair,
-# and mostly too short for TCP's timeout (at least a round trip and 200 ms in Linux). QUIC's probe
-# timeout (RFC 9002, section 6.2.1: a round trip, four times its variation, and 25 ms) may expire first; it repeats a
-# packet and does not reduce the window.
+# The time by which the link's retransmission delays a lost packet, in round trips of the network. It is realistic for a
+# link, and mostly too short for TCP's retransmission timeout to expire (at least a round trip and 200 ms in Linux).
+# QUIC's probe timeout (RFC 9002, section 6.2.1: a round trip, four times its variation, and 25 ms) may expire first;
+# the sender then sends a packet again, but does not reduce its window.
 RETRANSMIT_ROUND_TRIPS = 0.25
 # This command runs the command that follows it with a share of the processor.
 QUOTA = (sys.executable, "-m", "measure.host.quota", f"{PROCESSOR_SHARE:g}")
@@ -104,8 +104,9 @@ def quota_refusal(quota: Sequence[str] = QUOTA) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """The limits of a machine: functions that return why it cannot serve a site over the protocol of a name, and why it
-    cannot limit a browser to a share of the processor; empty if it can."""
+    """The limits of a machine, as functions. `replay_refusal` takes a site and a protocol's name, and returns why the
+    machine cannot serve them; `quota_refusal` returns why it cannot limit a browser to a share of the processor. The
+    text is empty if it can."""
 
     replay_refusal: Callable[[Site, str], str] = replay_refusal
     quota_refusal: Callable[[], str] = quota_refusal
@@ -163,7 +164,7 @@ def scope_of_new(request: Request, machine: Machine) -> Scope:
 
 
 def wanted_conditions(text: str | None) -> tuple[str, ...]:
-    """The conditions that `text` names; all unless given. Raises EyelevelError."""
+    """The conditions that `text` names; all conditions if it is None or empty. Raises EyelevelError."""
     names = (text or ",".join(CONDITIONS)).replace(",", " ").split()
     if names == ["none"]:
         return ()

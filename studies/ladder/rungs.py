@@ -1,4 +1,4 @@
-"""The ladder from stock TCP to stock QUIC: each setting differs from the previous one in one thing."""
+"""The ladder from stock TCP to stock QUIC: each rung differs from the one below it in one thing."""
 
 from dataclasses import dataclass
 
@@ -26,8 +26,8 @@ RUNGS = (
     Rung("quic+1con+urgency", "order of bytes"),
     Rung("quic", "gentler back-off"),
 )
-# Two conditions split the difference between these neighbours: TCP and QUIC with the same windows, round trips and, as
-# far as these servers can, order of bytes.
+# Two conditions are measured on these neighbouring rungs, to split the difference between them. The rungs are TCP and
+# QUIC with the same windows, the same round trips and, as far as these servers can, the same order of bytes.
 BELOW, ABOVE = "tcp+level", "quic+1con+2rtt"
 # The suffixes of these conditions, which follow the name of their network.
 ARQ, SLOW = "+arq", "+slow"

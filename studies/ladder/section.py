@@ -190,8 +190,8 @@ def _interval_text(row: Mapping[str, Any]) -> str:
 
 
 def _interval_writer(form: Callable[[float, float], str]) -> Callable[[str, float, float], str]:
-    """A function that writes the interval of a row of a kind, or the reason why it has none. The sum never has an
-    interval."""
+    """A function that takes a row's kind and the ends of its interval, and returns the interval in the given `form`, or
+    the reason why there is none. The sum never has an interval, so it gets no reason."""
     return lambda kind, low, high: TOO_FEW if kind != SUM and form(low, high) == NOTHING else form(low, high)
 
 
@@ -294,7 +294,7 @@ def _figure(
 
 
 def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: float) -> ReportTable:
-    """The table of `contributions`; its texts have only these `metrics`."""
+    """The table of `contributions`; the report shows only its rows on `metrics`."""
     columns = {
         "network": ("network", label), "metric": ("metric", label), "name": "contribution",
         ("below", "above"): ("between", lambda below, above: f"{below} → {above}"),
@@ -314,7 +314,7 @@ def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: 
 
 
 def site_table(sites: pd.DataFrame, metrics: Sequence[str]) -> ReportTable:
-    """The table of `site_contributions`; its texts have only these `metrics`."""
+    """The table of `site_contributions`; the report shows only its rows on `metrics`."""
     columns = {
         "network": ("network", label), "site": "site", "metric": ("metric", label), "name": "contribution",
         "blocks": ("blocks", whole_number), "points": ("step", percent), "gain": ("gain", percent),

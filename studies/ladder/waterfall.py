@@ -111,8 +111,8 @@ def _begin(row: Mapping[str, Any]) -> float:
 
 
 def _bounds(rows: pd.DataFrame, sites: pd.DataFrame) -> tuple[float, float]:
-    """The range in which the panel shows intervals: beyond its bars and points by the extent of these on either side.
-    Otherwise the wide intervals of few blocks would make the bars invisible."""
+    """The range in which the panel shows intervals: that of its bars and points, extended by its own length on either
+    side. Without this limit, the wide intervals of few blocks would make the bars invisible."""
     ends = [0.0]
     for row in rows.to_dict("records"):
         begin = _begin({str(key): value for key, value in row.items()})

@@ -1,7 +1,7 @@
 """The packets of a capture, decrypted by tshark and each dissected to the last byte.
 
-tshark's output is used twice: first for the content of the streams, then for the part of them in each packet, since a
-message that begins in one packet may become readable only with a later packet.
+tshark's output is used twice: first for the contents of the streams, then for the part of these contents in each
+packet, since a message that begins in one packet may become readable only with a later packet.
 """
 
 import xml.etree.ElementTree as ElementTree
@@ -43,7 +43,7 @@ LONG_PACKETS = ("Initial", "0-RTT", "Handshake", "Retry")
 SHORT_PACKET = "1-RTT"
 TCP_HEADER, UDP_HEADER, LONG_HEADER, SHORT_HEADER = "TCP header", "UDP header", "long header", "short header"
 
-# Packets may arrive out of order; QUIC runs only on this port.
+# TCP segments that arrived out of order are put into order, and UDP packets of this port are dissected as QUIC.
 OPTIONS = ("-o", "tcp.reassemble_out_of_order:TRUE", "-d", f"udp.port=={HTTPS_PORT},quic", "-T", "pdml")
 
 # The identity of a connection at both ends: the server's address, and the client's port.

@@ -24,7 +24,7 @@ from studies.packets.ping import ping
 # How long connections may take to close after the browser has ended: its last packets arrive and are answered, and the
 # answer is acknowledged.
 CLOSING_RTTS = 2
-# The servers' device ends with the client, and packets that were not read by then are lost.
+# The servers' device disappears when the client ends. Packets that the capture there has not read by then are lost.
 READING_S = 2 * READ_S
 LOOK_S = 0.1
 

@@ -10,8 +10,9 @@ EVERY_STREAM = -1
 class Extent:
     """The bytes from `start` up to, but not including, `end`.
 
-    `stream`: the number of the HTTP stream that owns the bytes; or EVERY_STREAM; or None, if they belong to no HTTP
-    stream, or to any stream within TCP's sequence. Offsets count from 0, within TCP's sequence or within QUIC's stream.
+    `stream`: the number of the HTTP stream that owns the bytes, or EVERY_STREAM. It is None if they belong to no HTTP
+    stream, or if they are a range of TCP's sequence whose owners are not stated. Offsets count from 0, within TCP's
+    sequence or within the QUIC stream.
     """
 
     stream: int | None

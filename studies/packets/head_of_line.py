@@ -20,9 +20,9 @@ From arrival to delivery a byte waits for these causes, one after the other:
                costs time even without any loss
     others     from record to delivery: it is complete, and bytes of other streams in front of it are missing
 
-The last is head-of-line blocking as RFC 9114 (section 2.1) describes it for HTTP/2: a transport with independent
-streams delivers such data at once. `others` leaves out the time in which a gap of other streams was in front of the
-byte while its record was not complete either. Including this time, the wait is called
+The wait for `others` is head-of-line blocking as RFC 9114 (section 2.1) describes it for HTTP/2: a transport with
+independent streams delivers such data at once. It does not include the time in which bytes of other streams in front of
+the byte were missing while the byte's record was not complete either. The wait that includes this time is called
 
     front      from stream to front: bytes of other streams in front of it are missing, whether its record is complete
                or not
@@ -107,7 +107,8 @@ class Blocking:
 def blocking(capture: Capture) -> dict[ConnectionKey, Blocking]:
     """The deliveries and gaps of each connection in a capture at the browser's end.
 
-    The time of an event that never happened is infinite. Raises EyelevelError if the bytes are not the dissected ones.
+    The time of an event that never happened is infinite. Raises EyelevelError if the number of bytes with
+    times is not that of the dissection.
     """
     result = {}
     for connection, packets in by_connection(capture).items():
@@ -199,7 +200,7 @@ def measures(blockings: Iterable[Blocking], begin_s: float = -math.inf, end_s: f
     delivered, and are left out below. `gaps`: the gaps in the whole capture. For each of `CAUSES` and FRONT, under
     names like `others_bytes`:
 
-    _bytes         the bytes that waited for it
+    _bytes         the bytes that waited for this cause
     _byte_s        bytes times seconds
     _ms            the time in which at least one byte waited, on any connection
     _longest_ms    the longest wait of a byte

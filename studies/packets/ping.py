@@ -82,7 +82,7 @@ def fault(times: PingTimes, network: Network) -> str | None:
     least_ms, most_ms = expected_ms(network)
     if not least_ms <= times.mean_ms <= most_ms:
         return f"pings took {times.mean_ms:.2f} ms on average, not {least_ms:.2f} to {most_ms:.2f} ms"
-    # No value in an interval deviates by more than the interval's length.
+    # The emulated delays lie in an interval of twice the jitter and the scatter, so they deviate by at most its length.
     jitter_ms = sum(one.jitter_ms for one in network.halves)
     if times.sd_ms > (most_sd_ms := MOST_SD_MS + 2 * jitter_ms + scatter_ms(network)):
         return f"pings deviated by {times.sd_ms:.2f} ms (standard deviation), more than {most_sd_ms:.2f} ms"

@@ -52,7 +52,8 @@ class _Scale:
     """The scale from times to places on the page."""
 
     def __init__(self, exchanges: Iterable[Exchange]) -> None:
-        """Store the order of all events, with room for the texts of events at the same lifeline."""
+        """Place all events on the page, in the order of time. There is room for an event's text above it: the event is
+        at least that far below the previous event at the same lifeline."""
         events = []
         for number, exchange in enumerate(exchanges):
             for step in exchange.steps:

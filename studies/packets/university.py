@@ -10,8 +10,8 @@ from studies.packets.bytes import PADDING
 from studies.packets.dissection import PacketRecord
 
 THEIRS = Path(__file__).with_name("university.csv")
-# Their quantities of a connection → the columns of `studies.packets.runs` with ours; their other quantities are
-# headers.
+# The university study's quantities of a connection → the columns of `studies.packets.runs` with ours. The study's
+# other quantities are kinds of headers.
 OF_CONNECTION = {"handshake": "handshake_bytes", "connection": "bytes", "padding": PADDING}
 COLUMNS = ["site", "protocol", "quantity", "theirs", "runs", "ours", "ours_sd", "least", "most"]
 
@@ -27,8 +27,8 @@ def header_rows(setting: Mapping[str, Any], packets: Iterable[PacketRecord]) -> 
 
 
 def beside(connections: pd.DataFrame, headers: pd.DataFrame, transports: Mapping[str, str]) -> pd.DataFrame:
-    """Each of their numbers next to ours, by site and protocol, over all networks, since bytes do not depend on the
-    delay.
+    """Each number of the university study next to ours, by site and protocol. Ours are over all networks, since bytes
+    do not depend on the delay.
 
     `connections` and `headers` have a row for each connection and each kind of header of each run; `transports` has the
     transport of each protocol. `ours` is the mean over runs, for the connection of the first request. Columns COLUMNS.

@@ -39,7 +39,7 @@ STATES = {
     "pto": StateStyle("probe\ntimeout", VERMILION, 6, is_dark=True),
     "rto": StateStyle("retransmission\ntimeout", VERMILION, 6, is_dark=True),
 }
-# The arrow of a less probable transition has no number.
+# The arrow of a transition with a lower probability has no number.
 LABEL_PROBABILITY = 0.05
 PANEL_INCHES = 3.3
 RADIUS, LEAST_RADIUS, MOST_RADIUS = 1.25, 0.17, 0.34
@@ -101,7 +101,8 @@ def _place(state: str) -> tuple[float, float]:
 
 
 def _radius(share: float) -> float:
-    """A radius whose area grows with the share, between the smallest visible and the largest that fits."""
+    """The radius of a circle for a state with this `share` of time. It grows with the square root of the share, from
+    the smallest that is visible to the largest that fits."""
     return LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * math.sqrt(share)
 
 

@@ -210,7 +210,8 @@ def _probability_interval(low: float, high: float) -> str:
 
 
 def _in_order_of_states(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
-    """`rows` by site and network in their order, and by the states in `columns` in the order of STATES."""
+    """`rows` sorted by site and network, which keep their order, and then by the states in `columns`, in the order of
+    STATES."""
     places = list(dict.fromkeys((row["site"], row["network"]) for row in rows))
     states = [
         *states_graph.STATES,

@@ -3,7 +3,8 @@ the state of every TCP connection of the servers.
 
 Writes two files into FOLDER, from which `studies.states.socket_series` makes qlogs:
     sockets.bin    the accounts (`servers.kernel_sockets`), one whenever a connection's account has changed
-    sockets.json   how often the kernel was asked, and the gaps: when (s since 1970) and for how many ms it was not
+    sockets.json   how often the kernel was asked, and the gaps in which it was not asked: when each ended (s since
+                   1970), and how long it was (ms)
 """
 
 import json

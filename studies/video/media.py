@@ -32,7 +32,8 @@ INTO = ["-movflags", "+cmaf+empty_moov+default_base_moof+frag_keyframe", "-use_e
 H264 = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "0", "-sc_threshold", "0"]
 GROUP = FRAMES_PER_S * SEGMENT_S
 H264 += ["-g", str(GROUP), "-keyint_min", str(GROUP)]
-# Rates below the lowest rate of the ladder, and below the rate of hd720, for any pictures.
+# The rate of small pictures is below the lowest rate of the ladder, the rate of true pictures below that of hd720,
+# whatever the pictures show.
 SMALL_RATE = ["-b:v", "120k", "-maxrate", "120k", "-bufsize", "120k"]
 TRUE_RATE = ["-b:v", "4200k", "-maxrate", "4200k", "-bufsize", "2100k"]
 # Opus has frames of 20 ms, so that segments of sound and of pictures end together; AAC does not.

@@ -28,7 +28,7 @@ OPEN_TO_ALL = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"
 
 NAME = re.compile(r"video-(?P<plays>[a-z0-9-]+?)(?P<hls>-hls)?-(?P<seconds>[1-9]\d*)s")
 # A video is this much longer than its play, since players that have the whole video request nothing more. By default,
-# dash.js never buffers further ahead than this; hls.js does if 60 MB are more than 30 s.
+# dash.js never buffers further ahead than this; hls.js buffers up to 60 MB ahead if they last for more than 30 s.
 AHEAD_S = 30
 SEGMENT = re.compile(rf"https://{re.escape(SEGMENTS_HOST)}/(?P<quality>[^/]+)/(?P<number>\d+)\.m4s")
 SOUND = "sound"
@@ -38,8 +38,8 @@ PAGE = Path(__file__).with_name("page.html")
 
 @dataclass(frozen=True)
 class Video:
-    """A page that `plays` a quality, or by a rule, with a `player` of `PLAYERS`, and observes the play for
-    `seconds`."""
+    """A page with a video. `plays`: the quality that it plays, or the rule by which its player chooses one; `player`:
+    one of `PLAYERS`; `seconds`: for how long the play is observed."""
 
     plays: str
     seconds: int
@@ -97,7 +97,7 @@ def recorder(video: Video) -> dict[str, str]:
 
 
 def generate(video: Video) -> Recording:
-    """The recording of the page. Raises EyelevelError if player or FFmpeg are missing, or if FFmpeg fails."""
+    """The recording of the page. Raises EyelevelError if the player or FFmpeg is missing, or if FFmpeg fails."""
     script = (_package(video.player) / PLAYERS[video.player][1]).read_bytes()
     settings = {"rule": video.plays if video.is_adaptive else None, "seconds": video.seconds, "segment_s": SEGMENT_S}
     import jinja2

@@ -274,8 +274,8 @@ def mean_mbps(play: Play, segments: int) -> float | None:
         return None
     played_s = {number: play.played_s_of(number) for number in rates}
     mean = sum(mbps * played_s[number] for number, mbps in rates.items()) / sum(played_s.values())
-    # Without this, rounding errors would be a difference between plays of one quality, and even a significant one if
-    # each protocol had a different error.
+    # Without this, plays of one quality would differ by rounding errors. The difference would even be significant if
+    # each protocol had an error of its own.
     return round(mean, 9)
 
 

@@ -157,7 +157,7 @@ def test_cells_without_a_difference_are_seldom_said_to_have_one(tmp_path: Path) 
         runs = campaign.runs.assign(plt=1000 * np.exp(random.normal(0, 0.1, len(campaign.runs))))
         verdicts = cells(replace(campaign, runs=runs), DECLARED)["verdict"]
         wrong += bool(verdicts.isin(["faster", "slower"]).any())
-    # One in a hundred is expected; six or more occur once in two thousand times.
+    # One wrong campaign in a hundred is expected; six or more have a probability of one in two thousand.
     assert wrong <= 5
 
 

@@ -294,8 +294,8 @@ def test_one_block_has_contributions_without_intervals(tmp_path: Path) -> None:
     assert len(waterfall.draw(*said.figures[0].arguments).axes) == 4
 
 
-# Sites and blocks; whether the direct comparison and the rungs have intervals; and how many blocks are needed without
-# them.
+# The numbers of sites and blocks; whether the direct comparison and the rungs have intervals; and, if not all have one,
+# how many blocks are needed.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sites", "blocks", "whole_has", "rungs_have", "needed"),

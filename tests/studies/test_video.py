@@ -118,7 +118,7 @@ def test_rates_are_of_the_segments_whose_pictures_came() -> None:
 
 
 def test_plays_of_one_quality_differ_by_no_rounding() -> None:
-    """When each protocol had its own rounding, equal rates appeared as a certain difference."""
+    """When each protocol had rounding errors of its own, equal rates appeared as a significant difference."""
     plays = [play(*["tiny"] * number, first_frame_ms=10_000 - 1990.0 * number) for number in range(1, 6)]
     assert {measured(one)["mean_mbps"] for one in plays} == {0.7}
 
@@ -351,7 +351,8 @@ def test_a_difference_of_plays_has_its_interval_and_says_how_many_have_a_value(t
 
 
 def test_the_section_says_of_each_protocol_what_does_not_count_and_why(tmp_path: Path) -> None:
-    """TCP's plays were rejected more often because of what they were, and the section did not show it."""
+    """TCP's plays were rejected more often than QUIC's, for reasons in the plays themselves, and the section did not
+    show it."""
     lost = replace(ROW, site="video-hd720-30s", protocol="tcp+", run=2)
     rejections = [rejected(f"video: the player failed: {number}", lost, attempt=number) for number in (1, 2)]
     rejections.append(rejected("machine_busy: 30 ms late", lost, run=1, attempt=9))

@@ -207,7 +207,7 @@ def test_connection_options_follow_from_the_settings_and_further_ones_are_kept()
 
 
 def test_what_a_browser_knows_over_quic_is_said_also_where_a_setting_does_not(tmp_path: Path) -> None:
-    # A campaign that began without it (before browsers knew servers) has another setting, and is not resumed.
+    # A campaign that began before `known_servers` existed has another setting, and is not resumed.
     file = tmp_path / "protocols.toml"
     file.write_text(
         f"[mine]\n{QUIC}pacing = true\n[unknown]\n{QUIC}pacing = true\nknown_servers = false\n[t]\n{PROTOCOL}"

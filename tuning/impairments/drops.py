@@ -10,8 +10,9 @@ from tuning.impairments.contract import DOWN, UP, Impairment, Path, Settings
 class Drops(Path):
     """Packets that are lost for good, whatever else happens.
 
-    `drop_up_packets` gives packets by their numbers, from 1; `drop_up_at_ms` the first packet at or after each of these
-    times since the emulator started. Both count IP packets as on a wire, at the client's end of the network.
+    `drop_up_packets` has the numbers of packets, from 1; `drop_up_at_ms` has times since the emulator started, and the
+    first packet at or after each of them is lost. The packets are IP packets as on a wire, at the client's end of the
+    network.
     """
 
     drop_up_packets: tuple[int, ...] | None = None

@@ -7,7 +7,7 @@ from tuning.impairments.contract import UP, Impairment, Path, Settings, units_of
 
 # Shorter times would only keep the emulator busy.
 LEAST_ON_OFF_S = 1e-4
-# Each key, and how its words and its options of the shells end.
+# Each key → its direction, as its description and the options of the shells name it; empty for both directions.
 KEYS = {"on_off": "", "up_on_off": "up", "down_on_off": "down"}
 UNITS = {"on_s": "on", "off_s": "off", "periodic": "periodic"}
 
