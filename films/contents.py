@@ -1,7 +1,8 @@
 """Everything that is computed from a run's film, in one pass through the film.
 
 Whatever the film shows, this takes a limited amount of memory (twice `PICTURES_BYTES`, and 3 kB for each change), and
-no space on the disk. If the page moved for long, the film is decoded up to four times more, for single results.
+no space on the disk. If the page moved for long, that memory does not hold all pictures, and the film is decoded up to
+four times more.
 """
 
 from dataclasses import dataclass
@@ -13,9 +14,9 @@ from films.log import FilmLog
 from films.strip import StripPictures
 from films.visual_metrics import Thumbnails
 
-# The size of the pictures for the strip that are kept in memory, and the size of the thumbnails. For a page on a
-# desktop this suffices for 340 pictures, so for a page that moves for at least 11 s, and for the last 124 thumbnails,
-# which show at least 4 s. If more are needed, the film is decoded once more.
+# At most this many bytes of pictures for the strip are kept in memory, and as many bytes of thumbnails. For a page on a
+# desktop, 340 pictures fit, which are those of a page that moves for at least 11 s, and the last 124 thumbnails, which
+# show at least 4 s. If more are needed, the film is decoded once more.
 PICTURES_BYTES = 32 << 20
 
 

@@ -1,8 +1,8 @@
 """A film's pictures, from one pass through its log.
 
-`film-recorder stream` makes a picture of each change, and FFmpeg scales the pictures for each purpose, for thumbnails
-in the same way as for Browsertime's script. The pictures come through pipes, and each is passed to its receiver at
-once. So only what receivers keep takes more space when a film has more pictures.
+`film-recorder stream` makes a picture of each change, and FFmpeg scales the pictures for each purpose. It makes
+thumbnails in the same way as it does for Browsertime's script. The pictures come through pipes, and each is passed to
+its receiver at once. So only what receivers keep takes more space when a film has more pictures.
 """
 
 import math
@@ -137,8 +137,8 @@ def _programs(
     `numbers`: the descriptor of each output's pipe."""
     chains = [CHANGES.format(count=len(outputs)) + "".join(f"[to_{name}]" for name in outputs)]
     chains += [f"[to_{name}]{SCALING[name].format_map(numbers)}[{name}]" for name in outputs]
-    # As many films are analysed at once as there are cores, so one thread scales each film. Its priority is low (nice):
-    # the preparation of the next run takes longer, and must not wait for it.
+    # As many films are analysed at once as there are cores, so one thread scales each film. The scaling has a low
+    # priority (nice), so that it does not delay the preparation of the next run, which takes longer.
     scaling: list[str | Path] = [tool("nice"), tool("ffmpeg"), "-v", "error", "-hide_banner", "-nostdin", "-nostats"]
     scaling += ["-threads", "1", "-filter_complex_threads", "1", "-f", "matroska", "-i", "-"]
     scaling += ["-filter_complex", ";".join(chains)]

@@ -24,8 +24,8 @@ HEAD = struct.Struct("<8sHHIQQ")
 # The times of the first and the last drawing (µs), the number of drawings, the changed box, and its bytes in the log.
 RECORD = struct.Struct("<QQIHHHHI")
 NO_BOX = (0, 0, 0, 0)
-# Eleven minutes of a page that never stops moving. More are refused: each change takes the time of a whole picture,
-# however small it is in the log.
+# A log may have at most this many changes: those of eleven minutes of a page that never stops moving. It takes as long
+# to decode a change as to decode a whole picture, however small the change is in the log.
 MOST_CHANGES = 20_000
 COUNTS_BYTES = 1 << 12
 

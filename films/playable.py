@@ -47,8 +47,7 @@ def make_playable(folder: Path, *, small: bool) -> None:
 
 
 def shrunk(film: Path, small: Path) -> bool:
-    """Write a `small` copy of the lossless `film`, such that every browser plays it; returns whether that was
-    possible."""
+    """Write a `small` copy of the lossless `film`, which every browser can play; returns whether that was possible."""
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-f", "mp4", "-i", film, "-an"]
     command += [*SMALL, *EXACT, "-movflags", "+faststart", "-f", "mp4", small]
     if subprocess.run(command, capture_output=True, check=False).returncode:

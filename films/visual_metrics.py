@@ -28,7 +28,7 @@ from films.log import FilmLog
 # are compared, and when a picture is compared with orange.
 NOISE = int(0.10 * 255)
 MORE_NOISE = int(0.15 * 255)
-# How many pixels of the last pictures may differ by more than that.
+# How many pixels of the last pictures may differ by more than MORE_NOISE.
 LAST_DIFFERENT_PIXELS = 5
 # The first orange thumbnail is searched for among this many thumbnails.
 STRAY = 21
@@ -146,7 +146,8 @@ class Thumbnails:
             # Thumbnails after the blank page are left out as long as they look like it, or are orange
             # (`find_render_start`).
             self._is_rendered = self._is_rendered or (_is_render(self._blank, picture) and not _is_orange(picture))
-            # They are also left out as long as they look like the first (first pass of `eliminate_duplicate_frames`).
+            # They are also left out as long as the first pass of `eliminate_duplicate_frames` finds no difference from
+            # the blank page.
             seen = _page(self._blank)
             is_change = self._is_rendered and _different(seen.of(self._blank), seen.of(picture), NOISE).any()
             self._is_changing = bool(is_change)

@@ -59,9 +59,9 @@ INSTRUMENT = Pace()
 def at_their_paces(
     devices: Mapping[Path, Device], layout: Layout | None, warn: Callable[[str], object]
 ) -> Iterator[None]:
-    """Wait until the paces of `devices` (folder of a load → its device) are reached, on the cores of `layout`; make the
-    loads within the context. At its end, store the index of each device in the folders of those loads that ran at its
-    pace.
+    """Wait until the paces of `devices` (folder of a load → its device) are reached, on the cores of `layout`. The
+    caller makes the loads within the context. At its end, the index of each device is stored in the folders of those
+    loads that ran at its pace.
 
     Calls `warn` while a pace is not reached. Raises EyelevelError, OSError.
     """

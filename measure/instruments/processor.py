@@ -3,14 +3,15 @@ they waited for a processor, over time.
 
 A thread outside the replay asks the kernel about all its processes about ten times a second, and leaves `PROCESSOR` in
 the load's folder. It uses at most `MOST_SHARE` of one processor: if asking takes longer, it asks less often. The times
-of ended threads are included (`measure.host.process_times`); those of an ended process after its last sample are not.
+of ended threads are included (`measure.host.process_times`). The times of a process between its last sample and its end
+are not.
 
-The kernel counts some sleep as waiting. A thread that sleeps while its priority or control group is changed (Linux
-6.12 and later: it may still be in a queue then, by delayed dequeue) has waited since then, by the kernel's count, when
-it wakes up. So the servers of a load that was prepared at idle priority seemed to wait from the moment in which they
-got ordinary priority until their first request, for 10 s and more each. No thread can have waited for longer than the
-time since the last sample, except where its wait began before that. A longer wait of a process is not counted;
-`impossible` in `PROCESSOR` says how often there was one.
+The kernel counts some sleep as waiting. If the priority or control group of a sleeping thread is changed, the kernel
+counts the time from this change until the thread wakes up as waiting. (Since Linux 6.12, a sleeping thread may still be
+in a run queue: delayed dequeue.) So the servers of a load that was prepared at idle priority seemed to wait from the
+moment in which they got ordinary priority until their first request, for 10 s and more each. In each sample, a
+process's new waits are compared with the time since the last sample but one, for each of its threads. Waits that add up
+to more are impossible, and are not counted; `impossible` in `PROCESSOR` says how often there were any.
 """
 
 import math
@@ -38,7 +39,7 @@ SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
 # The roles of a load's processes: the browser's parts, and all others. The film's are its recorder and the screen.
 ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
 FILM_PROGRAMS = ("film-recorder", "Xvfb")
-# The roles that have a column of processor time in `runs.csv`, and those for which a page may wait.
+# The roles that have a column of processor time in `runs.csv`, and those whose waits may delay a page.
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
 MEANINGS = {
@@ -118,7 +119,8 @@ class Sampler:
     def run(self, cores: Collection[int]) -> None:
         """Sample until the end, and once more at the end, on `cores` if given.
 
-        On a slow machine, samples are seconds apart; without the last one, a load could end after all samples.
+        On a slow machine, samples are seconds apart. The sample at the end ensures that the samples cover the load's
+        end.
         """
         if cores:
             os.sched_setaffinity(0, cores)  # only this thread
@@ -157,7 +159,8 @@ class Sampler:
     def _possible(self, process: int, waited_ns: int) -> int:
         """For how long `process` has waited since the last sample, if the kernel says `waited_ns`; 0 if its threads
         cannot have waited for so long."""
-        # A wait counts only when it ends, and may have begun before the last sample.
+        # The kernel counts a wait only when it ends. So the wait may have begun before the last sample; it is assumed
+        # to have begun after the one before that.
         since_s = self.at_s[-1] - self.at_s[-3] if len(self.at_s) > 2 else math.inf
         if waited_ns <= 1e9 * since_s or waited_ns <= 1e9 * since_s * threads_of(process):
             return waited_ns
@@ -228,8 +231,8 @@ def sampling(
     cores: Collection[int] = (),
     account_of_times: Callable[[], Account] = kernel_account,
 ) -> Iterator[None]:
-    """Sample the processes that descend from `root` while the context lasts, on `cores` if given, by the account that
-    `account_of_times` opens.
+    """Sample the processes that descend from `root` while the context lasts. The sampling thread runs on `cores`, if
+    given, and reads times from the account that `account_of_times` opens.
 
     Leaves `PROCESSOR` in `folder`, unless the context fails. Raises EyelevelError when the kernel does not answer.
     """

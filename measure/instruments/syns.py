@@ -19,8 +19,8 @@ from replay.world import outward_device
 
 # From linux/if_packet.h, if_ether.h and socket.h; Python lacks them.
 ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26
-# The port of `http:` URLs, which never use QUIC: if a page has one, browsers request it, or connect in advance, over
-# TCP with every stack alike.
+# The port of `http:` URLs, which never use QUIC. If a page has such a URL, browsers request it over TCP, or connect for
+# it in advance, whatever the protocol under test.
 HTTP_PORT = 80
 # A BPF program: the code, the jumps if true and if false, and the constant of each line (linux/bpf_common.h). It passes
 # packets that are IPv4, TCP, not a later fragment, have SYN set but not ACK, and are not for HTTP_PORT. Packets that

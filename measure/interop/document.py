@@ -31,7 +31,8 @@ def tests_of(results: Sequence[Result]) -> list[Test]:
 
 
 def cell(results: Sequence[Result]) -> str:
-    """One test of a server and a browser: a word, or, if versions of HTTP differ, a word for each version."""
+    """The outcome of one test of a server and a browser: one word, or, if outcomes differ, one word for each version of
+    HTTP."""
     words = list(dict.fromkeys(one.outcome for one in results))
     return words[0] if len(words) == 1 else ", ".join(f"{one.case.http_version} {one.outcome}" for one in results)
 

@@ -28,7 +28,7 @@ PASSED, UNSUPPORTED, FAILED, NOT_SET_UP = "passed", "unsupported", "failed", "no
 
 # The time limit of a load.
 LIMIT_S = 120.0
-# A load that failed by the machine's fault is repeated once.
+# A load that failed through the machine's fault is repeated once.
 ATTEMPTS = 2
 # The name of the gate for a test's own requirements, in addition to the usual gates.
 GATE = "interop"
@@ -54,7 +54,7 @@ class Case:
 @dataclass(frozen=True)
 class Result:
     """The result of a case: an outcome (one of four words), the reason if it did not pass, the number of loads, and how
-    many loads were repeated by the machine's fault. `folder` has the load that failed."""
+    many loads were repeated since they failed through the machine's fault. `folder` has the load that failed."""
 
     case: Case
     outcome: str
@@ -151,7 +151,8 @@ def result(
 
 
 def stock_protocol(server: Server, http_version: str) -> Protocol | None:
-    """The protocol with which `server` is tested: the first setting with this server and this version of HTTP."""
+    """The protocol with which `server` is tested: the first one in protocols.toml with this server and this version of
+    HTTP."""
     settings = [one for one in protocols.load().values() if one.server == server.name]
     return next((one for one in settings if one.http_version == http_version), None)
 
@@ -162,7 +163,8 @@ def _spoken(server: Server) -> list[str]:
 
 
 def _load(case: Case, method: InteropMethod, setting: Setting, folder: Path, number: int) -> Row:
-    """The last row of the loads of `setting` in `folder`; loads that failed by the machine's fault are repeated."""
+    """The last row of the loads of `setting` in `folder`; loads that failed through the machine's fault are
+    repeated."""
     run = Run(case.test.page.name, case.test.network.name, setting.protocol.name, number, case.browser.name)
     for attempt in range(1, ATTEMPTS + 1):
         place = folder / case.name / f"{number}-{attempt}"

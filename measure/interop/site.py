@@ -29,8 +29,8 @@ PAGE = jinja2.Template(Path(__file__).with_name("page.html.j2").read_text(), tri
 
 @dataclass(frozen=True)
 class Page:
-    """A page that fetches objects of these sizes (bytes) from several `servers`, to which the objects belong in turn.
-    It fetches all objects `at_once`, or one after another."""
+    """A page that fetches objects of these sizes (bytes). The objects are distributed in turn over as many servers as
+    `servers` says. The page fetches all objects `at_once`, or one after another."""
 
     name: str
     sizes_bytes: tuple[int, ...]

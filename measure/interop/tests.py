@@ -24,7 +24,8 @@ from tuning.protocols import TRANSPORTS
 VERSIONS = tuple(transport.http_version for transport in TRANSPORTS.values())
 
 # Uplinks have at most 10 Mbit/s: if a ClientHello has two packets, quic-go 0.29 drops the second when it arrives right
-# after the first. On "far", the longer round trip lets a slow processor make more requests than servers allow at once.
+# after the first. The round trip of "far" is so long that even a slow processor sends more requests than servers allow
+# at once before the first response comes.
 FAR = Network("far", min_rtt_ms=300, up_mbps=10, down_mbps=100, queue_ms=200)
 NEAR = Network("near", min_rtt_ms=20, up_mbps=10, down_mbps=50, queue_ms=200)
 # These packets are lost: the first in each direction, with which a handshake begins; some consecutive ones in the
@@ -43,9 +44,9 @@ LOSSY = Network(
 
 PAGE = Page("page", (0, 1, 1_000, 16_384, 65_537, 300_000) * 2, servers=3)
 LARGE = Page("large", (12_582_912,))
-# Every server should allow 100 streams at once (RFC 9113 section 6.5.2, RFC 9114 section 6.1). The stream of the page
-# itself may count until the server permits another one after its end (quinn does), which leaves 99. The page requests
-# more than any of our servers allows. A browser's congestion window lets out 60 to 90 requests per round trip
+# Every server should allow 100 streams at once (RFC 9113 section 6.5.2, RFC 9114 section 6.1). After the page's own
+# stream has ended, a server may still count it until it permits another one (as quinn does), which leaves 99. The page
+# requests more than any of our servers allows. A browser's congestion window lets out 60 to 90 requests per round trip
 # (Firefox). No answer may end before all requests have arrived, so each answer is longer than what a server sends in
 # its first round trip.
 LEAST_STREAMS, STREAMS = 99, 150
@@ -73,8 +74,8 @@ class Test:
     """One test; `asks` is a question for readers.
 
     `page` is loaded on `network`, over each of `versions`; with `early_data`, by a returning browser. `fault` returns
-    which requirement of this test failed, or None; it raises EyelevelError when that cannot be determined. `quiet_ms`
-    must be longer than any object takes that is requested after the page's load event.
+    which requirement of this test failed, or None; it raises EyelevelError when that cannot be determined. Some objects
+    are requested after the page's load event; `quiet_ms` must be longer than any of them takes.
     """
 
     name: str
@@ -129,7 +130,7 @@ def most_at_once(began: Mapping[int, float], ended: Mapping[int, float]) -> int:
 
 
 def loss_fault(observation: Observation) -> str | None:
-    """Whether the packets that should be lost were never sent."""
+    """Whether the servers sent so few packets that not all of the packets in LOST_DOWN were among them."""
     sent = sum(packet.from_server for connection in observation.connections for packet in connection.packets)
     return f"the servers sent {sent} packets, so that none was lost on purpose" if sent < max(LOST_DOWN) else None
 

@@ -13,7 +13,7 @@ from record.layout import LIVE
 from record.live import FORMAT, HTTP_VERSIONS, LiveLoads
 from record.site import Site
 
-# A site, including this file, may come from anybody. One load takes 200 bytes.
+# A site, including this file, may come from anybody, so the file's size is limited. One load takes 200 bytes.
 FILE_BYTES = 1 << 20
 
 

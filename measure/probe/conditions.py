@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 # to a hundredth of a second.
 EARLIEST_MS, LATEST_MS, STEP_MS = -10.0, 60.0, 0.5
 BEGINNINGS_MS = np.arange(EARLIEST_MS, LATEST_MS, STEP_MS)
-# The best of BEGINNINGS_MS is chosen by this many packets.
+# The start that fits a trace best is chosen by the arrivals of at most this many packets.
 FITTED_PACKETS = 2000
 
 
@@ -37,7 +37,8 @@ class SeenConditions:
 
 @dataclass(frozen=True)
 class LetThrough:
-    """The rate that a trace should let through during a measurement, by its file: Mbit/s, and its random deviation."""
+    """The rate (Mbit/s) that a trace should let through during a measurement, according to its file, and the rate's
+    standard deviation, which comes from random losses."""
 
     mbps: float
     sd_mbps: float = 0.0
@@ -55,8 +56,8 @@ def let_through(
     """The rate that a saturated link with this trace should let through between the first and the last of its packets.
 
     `arrived_ms` are the packets' arrival times, roughly since the network's start. The start that fits them best is
-    used, among those possible with a round trip of `rtt_ms`. After the link, packets meet the delays and losses over
-    time of `behind`, and a share `lost` is lost at random.
+    used, among those possible with a round trip of `rtt_ms`. After the link, packets meet the conditions `behind`
+    (delays and losses that change over time), and a share `lost` is lost at random.
     """
     latest_ms = LATEST_MS + rtt_ms
     rounds = int((arrived_ms[-1] - EARLIEST_MS) // lines_ms[-1]) + 1
@@ -92,7 +93,8 @@ def seen_conditions(
     delayed_ms: Mapping[int, float],
     before_ms: float,
 ) -> SeenConditions:
-    """How packets fared. `sent_ms`: number → when it was sent, roughly since the network's start.
+    """The conditions that packets met, and those expected by `conditions`. `sent_ms`: number of a packet → when it was
+    sent, roughly since the network's start.
 
     `delayed_ms`: number → the delay of a packet that arrived, beyond the network's own. Packets meet the conditions
     `before_ms` after they were sent.

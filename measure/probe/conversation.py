@@ -114,8 +114,8 @@ class Conversation:
             raise EyelevelError(f"the other end is gone: {error.strerror or error}") from None
 
     def hear(self) -> Message:
-        """The other end's next message. Raises EyelevelError when that is a fault, is missing, or has a wrong
-        signature."""
+        """The other end's next message. Raises EyelevelError when this message reports a fault, is missing, or has a
+        wrong signature."""
         signature, _, text = _line(self._lines, LINE_BYTES).partition(b" ")
         if not _is_same(_signed(self._other_key, self._received.to_bytes(8), text), signature.decode("latin-1")):
             raise EyelevelError("what the other end said was changed on the way; try again")

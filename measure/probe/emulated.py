@@ -72,7 +72,7 @@ OVERLOAD_S = 3.0
 # A managed queue is not measured by how full it gets. Instead it gets MANAGED_OVERLOAD times the link's rate for
 # MANAGED_S, in at least MANAGED_PACKETS_PER_S.
 MANAGED_OVERLOAD, MANAGED_S, MANAGED_PACKETS_PER_S = 1.1, 6.0, 500
-# How long packets may wait, at the end of such an overload, in a queue without a limit.
+# How long packets may wait in a queue without a limit at the end of an overload.
 UNLIMITED_WAIT_MS = 2000.0
 # On and off: PERIODS periods are measured, but not for longer than LONGEST_PERIODS_S. Consecutive lost packets show
 # that the link was off if there are so many that chance causes them only once in a billion packets.
@@ -187,9 +187,9 @@ class Client:
             without_loss = CONDITIONS_PACKETS if any(self._conditions.values()) else PACKETS_WITHOUT_LOSS
             packets = round(self._lost_packets / loss) if loss else without_loss
         else:
-            # A packet that waits for another shows nothing. With one loss on average in the time that a repeat costs, a
-            # packet waits for none with probability 1/e. Packets that have waited leave together, and must fit into a
-            # queue.
+            # A packet that waits for another does not show whether it was repeated itself. So at this rate, at most one
+            # packet on average is lost in the time that a repeat costs; then a packet waits for no other with a
+            # probability of at least 1/e. Packets that have waited leave together, and must fit into a queue.
             mbps = min(REPAIRED_LOAD * (link_mbps or most_mbps), SMALL_BYTES * 8 / 1e3 / (loss * cost_ms))
             most_packets = REPAIRED_S * mbps * 1e6 / 8 / SMALL_BYTES
             packets = round(min(self._lost_packets * math.e / loss, most_packets))
@@ -236,7 +236,7 @@ class Client:
         return max(LEAST_OUTAGE_PACKETS, math.ceil(math.log(CHANCE) / math.log(again)) if again else 0)
 
     def _overloaded(self, direction: int, without_load: Direction) -> Direction:
-        """`without_load` with the rate and the bytes in the queue during an overload of the link."""
+        """`without_load`, to which the rate and the bytes in the queue during an overload of the link are added."""
         network, way = self._network, (UP, DOWN)[direction]
         mbps, queue = network.rate_of(way), network.queue_of(way)
         trace = (network.up_trace, network.down_trace)[direction]
@@ -260,7 +260,7 @@ class Client:
             seen_mbps = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
             return replace(without_load, mbps=seen_mbps, trace=self._let_through(way, Path(trace), times_ns))
         if changing:
-            # The queue's part in a changing delay cannot be separated.
+            # The delay changes by itself, so the part of it that packets spend in the queue is not known.
             return replace(without_load, mbps=self._rates(direction, size_bytes, times_ns)[0])
         waited_ns = self._waited_ns(arrived)
         rate_mbps, mean_mbps = self._rates(direction, size_bytes, times_ns)
@@ -286,8 +286,8 @@ class Client:
         """The rates of packets that came at these times, in Mbit/s: by their median gap, and by all of them
         together."""
         gaps_ns = [after - before for before, after in itertools.pairwise(times_ns)]
-        # The link is busy from the first packet to the last. On the way down, lost packets have already passed the
-        # link.
+        # The link is busy from the first packet to the last. On the way down, packets are lost after the link, so the
+        # lost ones count, too.
         passed = len(gaps_ns) / (1 - self._network.lasting_loss_of(DOWN) if direction else 1)
         mean_mbps = passed * size_bytes * 8e3 / (times_ns[-1] - times_ns[0])
         # On the way up, packets meet the delay after the link; if it varies, so do the gaps.
@@ -301,7 +301,7 @@ class Client:
         return statistics.median(one_way_ns[len(one_way_ns) // 2 :]) - min(one_way_ns) - self._network.jitter_ms * 1e6
 
     def _managed(self, direction: int, without_load: Direction, mbps: float) -> Direction:
-        """`without_load` with the rate, and the queue's effect on a small overload of the link."""
+        """`without_load`, to which the rate, and the queue's effect on a small overload of the link, are added."""
         offered_mbps = mbps * MANAGED_OVERLOAD
         size_bytes = min(LARGE_BYTES, max(round(offered_mbps * 1e6 / 8 / MANAGED_PACKETS_PER_S), 2 * SMALL_BYTES))
         packets = round(MANAGED_S * offered_mbps * 1e6 / 8 / size_bytes)
@@ -313,7 +313,8 @@ class Client:
         # link idle.
         rate_mbps, _ = self._rates(direction, size_bytes, sorted(at for _, at in large.values()))
         least_ns = min(at - sent for sent, at in large.values())
-        # A small packet is sent faster, and the very first may have met a large one.
+        # It takes less time to send a small packet than a large one, and even the first small packet may have waited
+        # for a large one.
         sparse_wait_ms = (statistics.median(sparse_ns) - least_ns) / 1e6 if sparse_ns else math.nan
         managed = Managed(
             flow,
@@ -343,8 +344,8 @@ class Client:
 
 
 def longest_repair_ms(network: Network, direction: str) -> float:
-    """How long a link repeats a packet, except for one in a billion packets; a packet that has not come by then counts
-    as lost."""
+    """For how long a link repeats a packet at most, except for one in a billion packets. A packet that has not come by
+    then counts as lost."""
     loss = network.loss_of(direction)
     if network.retransmit_ms is None or not loss:
         return 0.0

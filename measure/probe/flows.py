@@ -19,8 +19,8 @@ IP_UDP_BYTES = 28
 
 SMALL_BYTES = IP_UDP_BYTES + HEADER.size
 LARGE_BYTES = 1428
-# Packets are smaller if few large ones would fill a queue, within the number of packets per second that a program can
-# handle.
+# A queue is filled with packets that are so small that it holds QUEUE_PACKETS of them. But a program can handle only
+# OVERLOAD_PACKETS_PER_S, so packets may have to be larger, up to LARGE_BYTES.
 QUEUE_PACKETS, OVERLOAD_PACKETS_PER_S = 40, 5000
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
 BUFFER_BYTES = 1 << 22
@@ -28,7 +28,7 @@ TIMESPEC = struct.Struct("qq")
 # The ECN codepoints of a packet that may be marked, and of one that was marked (RFC 3168).
 ECT, CE = 0b10, 0b11
 
-# A flow that fills a queue has this factor of the link's rate.
+# A flow that fills a queue has this many times the link's rate.
 OVERLOAD = 1.5
 # On links faster than FAST_MBPS, the factor is FAST_OVERLOAD, since a program cannot send 1.5 times as much.
 FAST_MBPS, FAST_OVERLOAD = 100.0, 1.15
@@ -44,7 +44,7 @@ Times = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Flow:
-    """Datagrams to send: their number, their size in bytes (of IP), and their rate.
+    """Datagrams to send: their number, the size of their IP packets in bytes, and their rate.
 
     `managed`: each may be marked, and one small datagram of a sparse flow is sent for every `SPARSE_EVERY` of them.
     """
@@ -87,7 +87,7 @@ class Arrivals:
         """Close the socket once its reader has stopped, since the number of a closed descriptor may be reused at
         once."""
         self._is_over = True
-        # The socket is not connected, so the kernel reports an error, but only after it has woken the reader.
+        # The socket is not connected, so `shutdown` fails, but only after it has woken the reader.
         with suppress(OSError):
             self._end.shutdown(socket.SHUT_RD)
         self._receiver.join()
@@ -126,7 +126,7 @@ class Arrivals:
                     self._end.sendto(data, address)
                 continue
             said = {what: value for _, what, value in ancillary}
-            # IPv6 reports it differently; no probe over IPv6 needs it.
+            # For IPv6, the kernel reports the codepoint in another way; no probe over IPv6 needs it.
             if said.get(socket.IP_TOS, b"\0")[0] & CE == CE:
                 self.marked.append(number)
             seconds, nanoseconds = TIMESPEC.unpack(said[SO_TIMESTAMPNS][: TIMESPEC.size])

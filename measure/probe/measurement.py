@@ -18,12 +18,13 @@ LATE_SHARE, FREE_SHARE = 0.5, 0.25
 class Direction:
     """The measurement of one direction.
 
-    `lost` of `sent` packets were lost; `lost_numbers` are the first of these, counted from 0; `lost_behind_lost` is how
-    many followed another lost packet. Losses while the direction was off are only in `outages`. `mbps` is the constant
-    rate according to the median gap between packets (None if the link sends only at opportunities), and `mean_mbps` is
-    the rate of all packets together (Mbit/s). `queue_bytes`: the number of bytes that waited in the queue. `trace` is
-    the rate that a trace should let through in the time in which the rate was measured. `least_ms` is the shortest
-    delay of a packet, without serialisation. `in_order`: whether no packet overtook another.
+    `lost` of `sent` packets were lost; `lost_numbers` are the numbers of the first ones that were lost (the first
+    packet that was sent has the number 0). `lost_behind_lost` is how many followed another lost packet. Losses while
+    the direction was off are only in `outages`. `mbps` is the constant rate according to the median gap between packets
+    (None if the link sends only at opportunities), and `mean_mbps` is the rate of all packets together (Mbit/s).
+    `queue_bytes`: the number of bytes that waited in the queue. `trace` is the rate that a trace should let through in
+    the time in which the rate was measured. `least_ms` is the shortest delay of a packet, without serialisation.
+    `in_order`: whether no packet overtook another.
     """
 
     sent: int
@@ -46,8 +47,8 @@ class Direction:
 class Repairs:
     """The observed repeats of a link that retransmits its losses.
 
-    `free` packets waited for no other packet. Among these, `late` came later, with a median of `repeat_ms` (None if
-    none did).
+    `free` packets waited for no other packet. `late` of these had been repeated, so they came later, by a median of
+    `repeat_ms` (None if there are none).
     """
 
     free: int
@@ -118,8 +119,8 @@ def outages(arrived: Times, runs: Sequence[range], flow: Flow, least_packets: in
 
 
 def repairs(arrived: Times, cost_ms: float, *, waits: bool) -> Repairs:
-    """How a link repeated the packets that it lost, by those that arrived: number → (time sent, time of arrival), in
-    ns.
+    """How a link repeated the packets that it lost, as the packets in `arrived` show: number → (time sent, time of
+    arrival), in ns.
 
     Packets are in order of arrival; each failed try costs `cost_ms`. `waits`: whether packets wait for the one before
     them. A packet that waits for another does not show whether it was lost itself. Packets that do not wait are a fair

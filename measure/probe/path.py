@@ -31,7 +31,8 @@ from tuning.impairments.contract import DOWN, UP
 FIRST_MBPS, FASTER, MOST_MBPS = 0.25, 4.0, 600.0
 # Each train has at least this many packets, so that its rate can be measured.
 TRAIN_PACKETS = 50
-# A direction is full when it passes less than this share of what was sent; it may lose the rest.
+# A direction is full when less than this share of what was sent arrives. A smaller loss may be one that the path has
+# without load.
 FULL_SHARE = 0.8
 # A sender keeps its rate if it reaches KEPT_SHARE of it. A direction that passes less than LOADED_SHARE of what was
 # sent is overloaded; otherwise more is sent, at most FLOODS times.
@@ -54,7 +55,7 @@ REGULAR_SHARE = 0.1
 # NEARLY_FULL_SHARE of the usual time. A queue is managed if early losses, less twice the losses without load, are more
 # than EARLY_SHARE of all losses and more than EARLY_PACKETS.
 NEARLY_FULL_SHARE, EARLY_SHARE, EARLY_PACKETS = 0.8, 0.1, 5
-# Fewer losses do not show how full the queue was.
+# If a queue dropped packets less often than this, the drops do not show how long packets wait in the full queue.
 LEAST_DROPS = 10
 # A queue has filled if it drops at least this share of the packets that exceed the link's rate.
 DROPPED_SHARE = 0.5
@@ -309,7 +310,8 @@ class _Probe:
             packet_ms = LARGE_BYTES * 8 / large.mbps / 1e3
             differs_ms = max(COUNTED_SHARE * large.wait_ms, COUNTED_PACKETS * packet_ms)
             counts_packets = not large.is_managed and large.wait_ms - fine.wait_ms > differs_ms
-            # If the queue counts packets, it holds as many of a page's packets as of full-sized ones.
+            # A queue that counts packets holds fewer bytes of short packets. So its length is that for full-sized
+            # packets, such as most of a page's.
             queue = large if counts_packets else fine
         self._tell(f"{way}: {large.mbps:.4g} Mbit/s, queue {queue.wait_ms:.4g} ms")
         seen = replace(queue, mbps=large.mbps, low_mbps=large.low_mbps, high_mbps=large.high_mbps)

@@ -30,9 +30,9 @@ LONGEST_QUIET_S = 10.0
 
 @dataclass(frozen=True)
 class Command:
-    """Send `flow`; or, if not `sends`, report its arrivals once none has come for `quiet_s`.
+    """If `sends`: send `flow`. Otherwise: report the arrivals of `flow` once none has come for `quiet_s`.
 
-    Its datagrams are numbered from `first`.
+    The datagrams of `flow` are numbered from `first`.
     """
 
     flow: Flow

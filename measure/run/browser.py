@@ -49,8 +49,8 @@ def refusal(
 def load_limit_s(site: Site, network: Network) -> float:
     """The time after which a load has failed; the same for every protocol.
 
-    It is four times what one TCP connection would need for the whole site with its minimum share of the link, plus a
-    minute.
+    It is a minute plus four times as long as one TCP connection would need for the whole site, if all background flows
+    had the same share of the link as this connection.
     """
     total_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
     return 60 + 4 * total_bits / network.tcp_rate_bps() * (1 + len(network.cross_traffic or ()))

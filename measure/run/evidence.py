@@ -43,7 +43,7 @@ from servers.matching import Kind
 
 # The line in which a shell reports that it was late (`shells/src/shell.rs`).
 LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at worst")
-# Where Browsertime's document on a page has these times.
+# The places, in Browsertime's document on a page, of the times of the load event and of the first paint.
 TIME_TO_LOAD, TIME_TO_PAINT = ("pageTimings", "pageLoadTime"), ("paintTiming", "first-paint")
 # The errors that may occur if a document does not have the expected form.
 UNUSABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
@@ -174,7 +174,7 @@ def analyse_film(folder: Path, pictures_bytes: int = PICTURES_BYTES) -> None:
         if not (navigation := read_navigation(folder)):
             raise EyelevelError("the page did not say when it was navigated to, so its film has no zero")
         zero_us = log.monotonic_us(navigation.began_ms)
-        # When the navigation began, by the film's own time, which begins with the first picture.
+        # When the navigation began, counted from the film's first picture.
         analysis["zero_s"] = round((zero_us - log.times_us[0]) / 1e6, 6)
         contents = film_contents(film, log, pictures_bytes)
         analysis["start"] = asdict(film_start(log, contents.looks, zero_us))

@@ -116,8 +116,8 @@ def load_failed(evidence: Evidence, claim: Claim) -> str | None:
 
 def goes_on(evidence: Evidence, claim: Claim) -> str | None:
     """The page navigated to another one by itself (by a Refresh field, a script or a form), or loaded itself again, and
-    its times are not known: the other page failed, or the start of the first navigation is unknown. The browser's own
-    times are only those of the last page."""
+    the times of the last page, counted from the first navigation, are not known: that page failed, or it is unknown
+    when the first navigation began. The browser's own times are only those of the last page."""
     pages = [request for request in evidence.requests if request.main_frame and request.is_of_web]
     # Some requests for pages do not come from the page: the testbed's own navigation, of which a return visit has two;
     # and the browser's second request for a page that failed, or that needs hints (Critical-CH).
@@ -355,7 +355,7 @@ def cross_traffic_missing(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-# The number of rejections by the machine's fault that do not count against a run.
+# The number of rejections through the machine's fault that do not count against a run.
 MACHINE_RETRIES = 10
 
 REPLAY = Gate("replay", replay, about_load=True)

@@ -63,7 +63,7 @@ NO_CALLS = Moments()
 class Load:
     """A load of a page; it is prepared, and then made once.
 
-    It ends with its context, and with the thread that began it. Its evidence is in `folder` (see `measure.run.visit`),
+    It ends when its context or the thread that began it ends. Its evidence is in `folder` (see `measure.run.visit`),
     with the servers' request log (`REQUEST_LOG`) and the settings as read back (`REPLAY_EVIDENCE`). Each part runs on
     its cores of `layout`.
     """

@@ -34,8 +34,9 @@ READY, BEGIN, PAINTED, QUIET, OVER = b"ready\n", b"begin\n", b"painted\n", b"qui
 SIGN_BYTES = 64
 STANDARD_INPUT = 0
 
-# A load begins when its processors were idle for this share of the last IDLE_S. The rest allows for the kernel's
-# counting in hundredths of a second (with two processors, two of ten may be wrong) and for what a machine always does.
+# A load begins when its processors were idle for this share of the last IDLE_S. The remaining share allows for work
+# that a machine always does, and for errors of the kernel, which counts in hundredths of a second (with two processors,
+# two of ten may be wrong).
 IDLE_SHARE = 0.75
 IDLE_S = 0.05
 LOOK_S = 0.01
@@ -59,9 +60,9 @@ def turn_of_visit(
     `stamps` gets these entries: when the browser could `start`, when it was `ready`, when the load should `begin`, when
     the page had been `quiet` for a while (all s since 1970), and how idle the processors were at the beginning
     (`idle_share`; None if the kernel does not say). `has_painted` says whether the film shows the page's first paint.
-    Background flows begin earlier; by then they have run for `cross_traffic_s`. The load waits for idle processors for
-    at most `latest_s`. The function `idle_share` measures how idle they are; by default it measures those of this
-    process.
+    Background flows begin earlier; `cross_traffic_s` is for how long they had run when they were steady. The load waits
+    for idle processors for at most `latest_s`. The function `idle_share` measures how idle they are; by default it
+    measures those of this process.
     """
     prompter = _take_standard_input() if is_prompted else None
 
@@ -147,7 +148,8 @@ class Prompter:
 
 
 def _received(end: socket.socket, most: int = SIGN_BYTES) -> bytes:
-    """The bytes that the other end sent, at `most` so many; empty if it was closed, even if it had unread bytes."""
+    """The bytes that the other end sent, up to the number `most`; empty if that end was closed, even if it had unread
+    bytes."""
     try:
         return end.recv(most)
     except ConnectionResetError:

@@ -49,7 +49,7 @@ from tuning.protocols import Protocol
 # Where Browsertime's results have the film, and where they have it while it is being made.
 RECORDED, UNDER_WAY = "video/1.mp4", "x11-tmp.mp4"
 
-# A film has its first paint when it has so many changes: the orange, the blank page that follows, and the paint.
+# A film has its first paint when it has this many changes: the orange, the blank page that follows, and the paint.
 CHANGES_UNTIL_PAINTED = 3
 
 # How long Browsertime may take in addition to the load itself: to start and stop the browser, and to write its files.

@@ -36,7 +36,7 @@ PART_BYTES = 1 << 20
 UNREACHABLE = "unreachable"
 
 
-# Numbers; long ones also in hexadecimal: times, versions, hashes.
+# Numbers, such as times, versions and hashes; those with at least eight digits may be hexadecimal.
 NUMBERS = re.compile(r"[0-9a-f]{8,}|[0-9]+", re.IGNORECASE)
 
 
@@ -73,11 +73,11 @@ class RequestedUrl:
 class Loads:
     """Some loads of a site over one protocol.
 
-    Requests count once for each URL and load, and are summed over the loads: `requested` is the total, with `exact`,
-    `prefix`, `head` and `preflight` (`servers.matching.Kind`) served, and `missed` not. `jaccard` is the mean Jaccard
-    index of the sets of requested URLs over all pairs of loads; `jaccard_as_matched` is that of the sets of recorded
-    exchanges that answered. `last_frames_unlike` is the largest visible difference (0 to 1) between any film's last
-    frame and the first film's; None without films.
+    Requests count once for each URL and load, and are summed over the loads: `requested` is the total; `exact`,
+    `prefix`, `head` and `preflight` were served in this way (`servers.matching.Kind`), and `missed` were not served.
+    `jaccard` is the mean Jaccard index of the sets of requested URLs over all pairs of loads; `jaccard_as_matched` is
+    that of the sets of recorded exchanges that answered. `last_frames_unlike` is the largest visible difference (0 to
+    1) between any film's last frame and the first film's; None without films.
     """
 
     loads: int

@@ -25,7 +25,7 @@ class Bench:
     """A validation's own `sites`, by name, and the `shells` that emulate its networks.
 
     If `quick`, fewer losses of a network are counted. The answer to one loss and the order of service are then measured
-    only for protocols that are `compared`, or that have a setting for it.
+    only if protocols are `compared`, or for a protocol that has a setting for it.
     """
 
     sites: Mapping[str, Site]

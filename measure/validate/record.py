@@ -56,7 +56,8 @@ def validate_campaign(
         entries = kept_entries(folder)
     except EyelevelError as error:
         raise EyelevelError(f"{error}; remove it, and it is made anew") from None
-    # Two checkouts with uncommitted changes have the same name, whatever the changes are.
+    # All checkouts of a commit with uncommitted changes have the same name, even if the changes differ. So what passed
+    # with one of them may fail with another.
     distinguishable = not str(facts["testbed"]).endswith("-dirty")
     valid = [entry for entry in entries if distinguishable and entry.on == installation]
     proven = [setting for entry in valid for setting in entry.passed]
@@ -98,8 +99,8 @@ def validate_worker(
     protocols: Sequence[Protocol],
     delayed: Sequence[DelayedSite] = (),
 ) -> tuple[str | None, Callable[[Path], None]]:
-    """Measure the settings of a campaign on this machine, a worker of a cluster, in the form that
-    `measure.campaign.remote` needs."""
+    """Measure the settings of a campaign on this machine, a worker of a cluster. Returns, for
+    `measure.campaign.remote`, why they fail (None if they pass), and a function that stores the results in a folder."""
     fault = None
     try:
         validate_campaign(scratch, networks, protocols, delayed=delayed)

@@ -93,7 +93,7 @@ def _steps(validations: Sequence[Validation[Any, Any]], subjects: Iterable[Named
 
 
 def each_spoken(protocol: Protocol) -> list[Protocol]:
-    """`protocol`; or, if its servers speak two, each of the two by itself."""
+    """Only `protocol`, or, if its servers also speak an alternative, each of the two protocols by itself."""
     if (other := protocol.alternative_service) is None:
         return [protocol]
     alone = replace(protocol, alternative=None, discovery=None, alternative_settings=None)

@@ -11,7 +11,8 @@ from tuning.conditions import Conditions
 from tuning.impairments.contract import DOWN, UP
 from tuning.networks import Network
 
-# A program may have to wait for the processor; a long round trip may deviate by 1 %.
+# A round trip may deviate by RTT_TOLERANCE_MS, since a program may have to wait for the processor; a long one may
+# deviate by the share RTT_TOLERANCE.
 RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
 # A binomial count of n lost packets deviates from its expectation by more than this many times √n only once in 16,000.
 # A validation of all networks makes a dozen such checks, and must not fail by chance.
@@ -55,7 +56,7 @@ class Whole(_Case):
 
     @property
     def changing(self) -> list[Conditions]:
-        """The conditions over time of its directions."""
+        """The conditions of those directions whose conditions change over time."""
         return [conditions for way in (UP, DOWN) if (conditions := self.network.conditions_of(way))]
 
 

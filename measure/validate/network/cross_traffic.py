@@ -1,7 +1,7 @@
 """Whether background flows behave as configured: each moves through the emulated link with its congestion control.
 
 `python -m measure.validate.network.cross_traffic` is the client of the replay in which they are measured. It starts
-them, and prints when they were steady and when its wait had ended (s since 1970).
+them, waits for WATCHED_S once they are steady, and prints when this wait began and ended (s since 1970).
 """
 
 import sys
@@ -31,7 +31,8 @@ WATCHED_S = 5.0
 # The share of a link's rate that is payload, without headers and acknowledgements. LEAST_SHARE: if bulk flows keep the
 # link busy, and only its queue drops packets. MOST_SHARE: the share of 1500 bytes that is not IP and TCP headers.
 LEAST_SHARE, MOST_SHARE = 0.8, 0.975
-# Packets that were under way when the time began may come slightly faster than the link sends.
+# Packets that were under way when the watched time began may come faster than the link sends. They add at most what the
+# link sends in this time.
 BURST_S = 0.1
 RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
 
@@ -90,7 +91,8 @@ def judge_cross_traffic(network: Network, measured: list[FlowMeasurement]) -> It
         else:
             tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + 2 * network.jitter_ms
             least_ms = network.min_rtt_ms - tolerance_ms
-            # While the flows run, their queue may never be empty, in either direction.
+            # Perhaps the queues of both directions are never empty while the flows run. Then even the least round trip
+            # includes waits.
             most_ms = network.min_rtt_ms + tolerance_ms + 2 * network.queue_wait_ms(UNLIMITED_WAIT_MS)
             yield between(network.name, f"{what}, least round trip", least_ms, seen.min_rtt_ms, most_ms, "ms")
     for direction in (DOWN, UP):

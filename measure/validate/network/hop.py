@@ -101,7 +101,7 @@ def judge_hop(
     if network.follows_clock or network.retransmit_ms is not None:
         yield unchecked(name, "hop, least times", "the near half's delay changes")
     elif tunnel := seen.tunnel:
-        # The proxy itself answers the first two; the tunnel's content goes all the way.
+        # The proxy itself answers the first two steps. The server answers the other two, at the end of the whole path.
         for what, least_ms, ms in (
             ("to connect", near_ms, tunnel.connect_ms),
             ("to a tunnel", near_ms, tunnel.open_ms),
@@ -114,13 +114,15 @@ def judge_hop(
         connect_ms = near_ms if kind.ends else path_ms
         yield within(name, "hop, least echo", path_ms, times.echo_ms, tolerance_ms, "ms")
         yield within(name, "hop, least time to connect", connect_ms, times.connect_ms, tolerance_ms, "ms")
-        # TLS is the servers', so its handshake goes all the way. A hop that splits connections connects to the server
-        # only after the client has connected to the hop, and the client's data waits for that. So with both kinds, TLS
-        # takes two round trips of the path. A hop that terminates HTTP has its own TLS.
+        # Unless the hop terminates HTTP, the TLS handshake is with the server. A hop that splits connections connects
+        # to the server only after the client has connected to the hop, and the client's data waits for that. So whether
+        # the hop splits connections or not, TLS is established after two round trips of the path. A hop that terminates
+        # HTTP makes the handshake itself, so this takes two round trips of the near half.
         least_ms = 2 * (near_ms if kind.ends_tls else path_ms) - tolerance_ms
         most_ms = least_ms + 2 * tolerance_ms + handshake_ms
         yield between(name, "hop, least time until TLS stands", least_ms, times.secure_ms, most_ms, "ms")
-        # A hop that terminates HTTP keeps its connections to the servers.
+        # A hop that terminates HTTP keeps its connections to the servers open, so a response takes only one round trip
+        # of the path.
         most_ms = path_ms + tolerance_ms + handshake_ms
         yield between(name, "hop, least time to a response", path_ms - tolerance_ms, times.response_ms, most_ms, "ms")
     for what, key, count in kind.counts:

@@ -38,7 +38,8 @@ def _loss(way: OneWay) -> Iterator[Check]:
         yield way.unchecked(name, "packets overtake each other before they are lost")
         return
     again = bursts.loss_after_loss if bursts else loss
-    # Bernstein's bound: if few packets are lost after a lost one, chance produces more of them rather than fewer.
+    # Bernstein's bound, since a normal distribution would be too narrow: if few packets are lost after a lost one,
+    # chance adds more of them than it takes away.
     lost = max(seen.lost, 1)
     tolerance = LOSS_DEVIATIONS * math.sqrt(again * (1 - again) * _inflation(way) / lost)
     tolerance += LOSS_DEVIATIONS**2 / (6 * lost) + way.chosen / lost
@@ -54,8 +55,8 @@ def _inflation(way: OneWay) -> float:
 
 
 def _repairs(way: OneWay) -> Iterator[Check]:
-    """Whether a link that retransmits loses what fails in all tries, and delays as many packets as it would otherwise
-    lose."""
+    """Whether a link that retransmits loses only packets whose tries all failed, and whether it delays as many of the
+    others as it would lose without retransmission."""
     network, loss = way.network, way.loss
     cost_ms, lasting = network.retransmit_ms or 0, network.lasting_loss_of(way.direction)
     tolerance = LOSS_DEVIATIONS * math.sqrt(lasting * (1 - lasting) / way.seen.sent) + way.chosen / way.seen.sent

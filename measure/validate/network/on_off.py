@@ -33,9 +33,9 @@ def _on_off(way: OneWay) -> Iterator[Check]:
 
 
 def _exponential_mean(count: int, deviations: float) -> float:
-    """A bound for the mean of `count` exponential times, in units of their distribution's mean. It is exceeded as
-    rarely as a normal value exceeds `deviations` standard deviations (Wilson and Hilferty 1931). A symmetric tolerance
-    would accept any mean that is too small, since the mean of a few times is seldom known to within half of itself."""
+    """A bound for the mean of `count` exponential times, in units of their distribution's mean. A mean lies beyond it
+    as rarely as a normal value lies beyond `deviations` standard deviations (Wilson and Hilferty 1931). For few times,
+    a symmetric tolerance would be as large as the mean itself, and accept any mean that is too small."""
     return max(0.0, 1 - 1 / (9 * count) + deviations / (3 * math.sqrt(count))) ** 3
 
 

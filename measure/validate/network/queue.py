@@ -27,7 +27,7 @@ def _queue(way: OneWay) -> Iterator[Check]:
     if way.repeats:
         yield way.unchecked("queue", REPEATS_TOGETHER, queue_bytes, "bytes")
     elif seen.queue_bytes is not None and way.direction == UP and way.is_off_at_times:
-        # The client's end of the uplink, before the queue, is off at times.
+        # The uplink is off at times at the client's end, before the queue, which then empties.
         yield way.unchecked("queue", "what waits in it goes while the direction is off", queue_bytes, "bytes")
     elif seen.queue_bytes is not None:
         # Only whole packets can wait, and one is being sent meanwhile.

@@ -123,7 +123,8 @@ class CoDel(Model):
         return arrived, now_s >= self.first_above_time
 
     def _marks(self) -> bool:
-        """Whether the packet was marked; if it may not be, it is counted as dropped."""
+        """Count the packet as marked if the queue may mark packets (ECN), otherwise as dropped. Returns whether it was
+        marked."""
         if self.queue.ecn:
             self.marked += 1
         else:

@@ -6,8 +6,8 @@ from dataset.checks import Check
 from measure.validate.network.contract import LOSS_DEVIATIONS, Judge, OneWay
 
 RATE_TOLERANCE = 0.02
-# The tolerance of the mean rate: if a busy machine held up the sender for longer than the queue lasted, it sent fewer
-# packets.
+# The tolerance of the mean rate, which is too low if a busy machine held up the sender for longer than the queue
+# lasted.
 MEAN_RATE_TOLERANCE = 0.05
 TRACE_TOLERANCE = 0.01
 

@@ -18,7 +18,8 @@ from tuning import protocols
 from tuning.networks import Network
 
 PROBE = (sys.executable, "-m", "measure.validate.network.echoes")
-# The network has only a delay. Without any delay, the emulator could not wake up early (shells/README.md).
+# The network has only a delay. It needs one: the emulator avoids late wake-ups by waking early, which it cannot do
+# without a delay (shells/README.md).
 NETWORK = Network("a delay alone", min_rtt_ms=20.0)
 # The tolerance of the shortest round trip. An emulator never sends early, so a longer time is the machine's fault, not
 # the setting's.

@@ -30,8 +30,9 @@ LOSS_BOUND, LOSS_BLIND = (0.0, 0.55), (0.6, 1.0)
 # BBR's window grows with all that was acknowledged earlier: over TCP, this includes the segments of handshake and page.
 BBR_GROWTH = {"h2": 9.0, "h3": 4.0}
 # BBR does not reduce its window for a single loss; its bytes in flight vary by themselves. At any point in three
-# transfers, it had 0.94 to 2.1 times as much in flight within a second. Cubic has 0.84 of its window by then. Cubic as
-# two connections has 0.94, and is distinguished from BBR by its share of a lossy link.
+# transfers, the most in flight within the next second was 0.94 to 2.1 times the most before that point. A second after
+# a loss, Cubic has 0.84 of its window, and Cubic as two connections 0.94. The validation distinguishes Cubic as two
+# connections from BBR by its share of a lossy link.
 BBR_KEPT = (0.9, 2.5)
 
 BEHAVIOURS = {

@@ -13,8 +13,8 @@ Numbers = NDArray[np.float64]
 
 
 def cubic_beta(connections: int) -> float:
-    """The share of the window that is kept after one loss if one of `connections` backs off (quiche's
-    `CubicBytes::Beta`)."""
+    """The share of its window that a sender keeps after one loss if it emulates `connections`, only one of which backs
+    off (quiche's `CubicBytes::Beta`)."""
     return (connections - 1 + BETA) / connections
 
 

@@ -36,7 +36,8 @@ Fields = Mapping[str, list[str]]
 
 @dataclass(frozen=True)
 class Flight:
-    """The bytes in flight of one connection's server: `in_flight_bytes` holds from each of `at_s` (s since 1970) on.
+    """The bytes in flight of one connection's server: each of `in_flight_bytes` holds from the time at its place in
+    `at_s` (s since 1970).
 
     `lost_packets`: how many did not arrive. `detected_at_s`: when the server must have detected the first loss.
     `recovered_at_s`: when all that had been sent until then was acknowledged, which ends the recovery (RFC 6675,
@@ -51,7 +52,8 @@ class Flight:
     last_sent_at_s: float
 
     def most_bytes(self, since_s: float, until_s: float) -> float:
-        """The most in flight at any time between the two; 0 if nothing was sent or acknowledged."""
+        """The most bytes in flight between `since_s` and `until_s`; 0 if nothing was sent or acknowledged in that
+        time."""
         first, end = np.searchsorted(self.at_s, (since_s, until_s))
         return float(self.in_flight_bytes[first:end].max(initial=0.0))
 

@@ -46,17 +46,19 @@ ONE_LOSS = Network(
 # On a busy machine, loads are often not usable.
 TRIES = 4
 
-# If the window changes all the time, the maximum in flight is taken over this share of a round trip, so that a server
-# which had to wait for the processor does not seem to have a small window.
+# While the window grows, it is taken as the maximum in flight within this share of a round trip, so that a server which
+# had to wait for the processor does not seem to have a small window.
 MOMENT_ROUNDS = 1 / 4
-# The share for the window that was kept: shorter, since it grows by a thirtieth in each round trip.
+# The same for the window that was kept: a smaller share, since the window grows by a thirtieth in each round trip.
 KEPT_ROUNDS = 1 / 16
-# The spans for windows that vary by themselves: BBR sends more in one of eight round trips, BBRv2 less for up to 0.7 s.
+# The spans before and after the loss in which the maximum in flight is taken for windows that vary by themselves: BBR
+# sends more in one of eight round trips, BBRv2 less for up to 0.7 s.
 CYCLE_S, RETURN_S = 0.5, 1.0
 # The window was still growing if a round trip before the loss it was less than this share of its size at the loss.
 STEADY_SHARE = 0.9
-# At the two moments that are compared, less may be in flight than the server permits; by at most this share of the
-# window before the loss. A larger gap means that the server or the browser had to wait for the processor just then.
+# At the two moments that are compared (the loss and the end of the recovery), less may be in flight than the server
+# permits, but only by this share of the window before the loss. A larger gap means that the server or the browser had
+# to wait for the processor just then.
 UNUSED_SHARE = 0.01
 # The growth must have been observed for this share of K.
 LEAST_K = 0.6
@@ -78,9 +80,9 @@ class LossResponse:
     """Observations of the answer to one loss. Windows are in segments of the server (`segment_bytes`).
 
     `before`: the window when the server could first detect the loss; `after`: the window at the end of the recovery.
-    `rtt_s`: the round-trip time between the two. `at_s`: times since the end of the recovery. At each of these times,
-    `window` is the most in flight shortly before, and `account` is the window that the server itself reports (NaN
-    without a report).
+    `rtt_s`: the time between these two moments, which is one round trip. `at_s`: times since the end of the recovery.
+    At each of these times, `window` is the most in flight shortly before, and `account` is the window that the server
+    itself reports (NaN without a report).
     """
 
     segment_bytes: int

@@ -126,8 +126,8 @@ class OrderOfService:
 @dataclass(frozen=True)
 class OrderNumbers:
     """An order of service in numbers: the share of bytes sent against priority; how far responses of the same urgency
-    took turns (None if nothing could be compared); and the bytes of other responses, and the time in s, before an
-    urgent response."""
+    took turns (None if nothing could be compared); and how many bytes of other responses, and how much time (s), came
+    before an urgent response."""
 
     against_priority: float
     turns_incremental: float | None
@@ -202,8 +202,8 @@ def judge_order(protocol: Protocol, numbers: OrderNumbers) -> list[Check]:
             checks.append(unchecked(name, what, "none were to be sent at once"))
         else:
             checks.append(between(name, what, 100 * least, 100 * share, 100 * most, "%"))
-    # The kernel checks its bound before it fills another buffer, which is then as large
-    # (`tuning.kernel.limit_buffers`).
+    # The kernel checks its bound (`notsent_lowat_bytes`) only before it fills another buffer, which is as large as the
+    # bound (`tuning.kernel.limit_buffers`). So up to twice the bound waits in the kernel.
     held_bytes = 2 * (protocol.notsent_lowat_bytes or 0)
     bound = float(held_bytes + TURN_BYTES + ANSWER_BYTES)
     if order.strictly or order.others_take_turns:
@@ -214,8 +214,8 @@ def judge_order(protocol: Protocol, numbers: OrderNumbers) -> list[Check]:
 
 
 def against_priority(order: OrderOfService) -> float:
-    """The share of bytes that were sent while a more urgent response waited. Counted from when the server had all
-    requests for `ORDERED` until the last of these responses was sent."""
+    """The share of bytes that were sent while a more urgent response waited. Bytes are counted from when the server had
+    all requests for `ORDERED` until the last of these responses was sent."""
     served = _once_all_are_there(order)
     last = max((n for n, part in enumerate(served) if part.path in ORDERED), default=-1)
     served = served[: last + 1]
@@ -232,8 +232,8 @@ def against_priority(order: OrderOfService) -> float:
 
 
 def turns(order: OrderOfService, *, incremental: bool) -> Iterator[float]:
-    """For each two responses of the same urgency whose incremental flag is `incremental`: the share of their bytes that
-    were sent while both were under way. Counted from when the server had all requests."""
+    """For each pair of responses of the same urgency whose incremental flag is `incremental`: the share of their bytes
+    that were sent while both were under way. Bytes are counted from when the server had all requests."""
     served = _once_all_are_there(order)
     candidates = [r for r in order.responses if r.path in ORDERED and r.incremental == incremental]
     for one, other in combinations(candidates, 2):

@@ -43,8 +43,8 @@ from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 
 MONITOR = (sys.executable, "-m", "measure.run.monitor")
 
-# The network on which the first flight is measured. Its uplink has a low rate, and is no faster than every server can
-# take a ClientHello of two packets (`servers.caddy`).
+# The network on which the first flight is measured. Its uplink is so slow that every server gets a ClientHello of two
+# packets whole (`servers.caddy`).
 CLEAR = Network("clear", min_rtt_ms=CLEAR_RTT_MS, up_mbps=10, down_mbps=100, queue_ms=200)
 # The network on which the answer to losses is measured: Cubic fills a fraction of it (1.2 / √p packets per round trip,
 # Mathis et al., CCR 1997), BBR nearly all.
@@ -52,7 +52,8 @@ LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=10, down_mbps=20, queue_ms=100, 
 # The seed of losses; a method adds the number of the attempt.
 SEED = 0
 LOADING = Loading(repeatable=False, filmed=False, limit_s=300.0)
-# The bulk page requests nothing after its load event; the other page requests an object after a pause.
+# The bulk page requests nothing after its load event, so a short quiet time suffices. The other page requests an object
+# after a pause.
 BULK_LOADING = replace(LOADING, quiet_ms=STATIC_QUIET_MS)
 
 # The file with the keys of the browser's TLS sessions, in NSS's key log format.
