@@ -41,7 +41,7 @@ settings.load_profile("eyelevel")
 PROOF = Path(__file__).parent / "proof"
 PROOF_TIMEOUT_S = 3600
 
-# How long after its timeout, and how often, a test is interrupted again.
+# A test that does not end at its timeout is interrupted again each time that this time has passed.
 AGAIN_S = float(os.environ.get("EYELEVEL_TEST_AGAIN_S", "10"))
 
 
@@ -137,7 +137,7 @@ class InTurn:
         if not (alone and self._is_alone):
             self._turns.take(alone)
         result = yield
-        # Timing tests follow each other without a pause, in which others could begin.
+        # Timing tests follow each other without a pause in which other tests could begin.
         self._is_alone = alone and nextitem is not None and has(nextitem, TIMING)
         if not self._is_alone:
             self._turns.give_back()

@@ -1,4 +1,4 @@
-"""An analysis is added only by its entry in the list, and its tables are shown by their entries."""
+"""An entry in the list suffices to add an analysis, and an entry for each of its tables to show them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -34,7 +34,7 @@ def ends_of(table: pd.DataFrame) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def unusual() -> Findings:
-    """The findings under hypotheses whose numbers all differ from the default declaration."""
+    """The findings under hypotheses with another confidence, significance level and margin than the default ones."""
     return varied_findings(replace(DECLARED, confidence=0.9, significant_p=0.03, equivalence_margin=0.07))
 
 

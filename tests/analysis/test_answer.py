@@ -39,7 +39,10 @@ LTE = NetworkAnswer("lte", FASTER, -0.105, -0.12, -0.09, 0.05, is_small=False, r
 
 
 class Simulated(Protocol):
-    """Makes a campaign on DSL: by how much QUIC's times differ, the number of runs, and their scatter."""
+    """Makes a simulated campaign on DSL.
+
+    The arguments are by which share QUIC's times differ, the number of runs, and by how much runs scatter.
+    """
 
     def __call__(self, effect: float, runs: int = 20, scatter: float = 0.02) -> CampaignTable: ...
 
@@ -137,7 +140,7 @@ def test_networks_stand_in_one_sentence() -> None:
 
 
 def test_an_interval_that_reaches_beyond_none_is_not_said_to_be_of_one_direction() -> None:
-    # An earlier look decided, and the interval over all loads is wider.
+    # An earlier look decided that QUIC is faster. The interval over all loads is wider, and includes 0.
     wide = replace(LTE, gain=-0.04, low=-0.09, high=0.01)
     expected = "show the page 68 ms sooner (between 9 % sooner and 1 % later) behind LTE."
     assert headline("gnu.org", [wide]).endswith(expected)
@@ -145,7 +148,8 @@ def test_an_interval_that_reaches_beyond_none_is_not_said_to_be_of_one_direction
 
 
 def test_what_is_probable_and_not_certain_is_said_to_be_so() -> None:
-    # Each interval is valid by itself; the test accounts for all networks together.
+    # The interval, which is valid for one network by itself, excludes 0. The test is corrected for all networks, and
+    # does not decide.
     unsure = replace(LTE, verdict=NOT_DECIDED, low=-0.09, high=-0.01)
     expected = "behind LTE (probably 1 to 9 % sooner, which is not certain enough)."
     assert headline("gnu.org", [unsure]).endswith(expected)

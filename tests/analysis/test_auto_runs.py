@@ -24,7 +24,7 @@ from tuning import networks
 PAIR = Pair("tcp", "quic")
 HOST = "here"
 DECIDED_AT_ONCE = Expected(0.02, 0.0, {(PAIR, metric): (-0.3, 0.0) for metric in ("si", "plt")}, "large")
-# An effect within the margin of half a round trip, with too much scatter to be sure of that.
+# No effect, but runs scatter too much to show that it is within the margin of half a round trip.
 NEVER_DECIDED = Expected(0.5, 0.0, {(PAIR, metric): (0.0, 0.0) for metric in ("si", "plt")}, "large")
 
 
@@ -57,7 +57,7 @@ def test_without_a_look_before_its_end_a_campaign_is_expected_to_make_all_runs(d
 
 @pytest.mark.slow
 def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypotheses) -> None:
-    """The reports' own function (`stopping_table`) computes, for each simulated campaign, when the rule would have
+    """Each simulated campaign ends where the reports' own function (`stopping_table`) computes that the rule would have
     stopped it."""
     measured, known = plan_of(), Expected(0.1, 0.03)
     expected = {"dsl": known, "lte": known}
@@ -145,7 +145,7 @@ def test_what_another_machine_or_network_showed_is_not_taken(tmp_path: Path, dec
 def test_a_campaign_that_is_damaged_is_left_aside_in_one_line(
     tmp_path: Path, declared: Hypotheses, change: dict[str, Any]
 ) -> None:
-    """Damage of any kind: folders next to a new campaign must not prevent its measurement."""
+    """Whatever its damage, a folder next to a new campaign must not prevent the measurement of the new one."""
     earlier_campaign(tmp_path / "earlier", HOST)
     odd = earlier_campaign(tmp_path / "odd", HOST)
     file = odd / "campaign.json"

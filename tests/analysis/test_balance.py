@@ -46,7 +46,7 @@ def test_a_fixed_order_is_found() -> None:
     table = campaign(World(sites=4, runs=5, fixed=True), 1)
     test = balance.place_test(table)
     assert test.effect == pytest.approx(1)
-    # 40 blocks of three, all in the same order: Anderson's chi-squared is blocks x (3 - 1) squared.
+    # All 40 blocks have their three protocols in the same order, so Anderson's chi-squared is 40 x (3 - 1)^2.
     assert test.chi_squared == pytest.approx(160)
     assert test.freedom == 4
     assert balance.places(table).iloc[0].tolist() == ["dsl", "tcp", 20, 0, 0]

@@ -30,7 +30,8 @@ def changed(a: CampaignTable, b: CampaignTable, worse_than: float = 0.02) -> Cam
 
 
 def slower(table: CampaignTable, share: float, protocols: tuple[str, ...], canary: float = 0.0) -> CampaignTable:
-    """`table` with these protocols slower by `share`, on a machine slower by `canary`, and with other noise."""
+    """`table` with further noise. Times of `protocols` are longer by `share`, and those of canaries by `canary` (both
+    are shares)."""
     draw = np.random.default_rng(2)
     runs = table.runs.copy()
     factor = np.where(runs["protocol"].isin(protocols), 1 + share, 1) * np.exp(draw.normal(0, 0.05, len(runs)))
@@ -119,8 +120,10 @@ def test_studies_of_page_loads_are_compared_and_others_are_refused_with_the_reas
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["lognormal", "heavy"])
 def test_two_campaigns_of_the_same_are_seldom_told_apart(noise: str) -> None:
-    """The result is the same even if no slowdown is tolerated; `tests/proof/test_compare_rates.py` repeats it a
-    thousand times."""
+    """One of two equal campaigns is seldom called worse, even if no slowdown is tolerated.
+
+    `tests/proof/test_compare_rates.py` repeats this a thousand times.
+    """
     truth = simulate.Truth(sites=4, networks=("lte",), protocols=("tcp+", "quic"), runs=6, noise=noise)
     changes = [changed(*same_campaigns(truth, number), worse_than=0) for number in range(SAME_CAMPAIGNS)]
     alarms = sum(change.is_worse for change in changes)

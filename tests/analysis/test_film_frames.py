@@ -82,7 +82,8 @@ def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path
         (tmp_path / f"runs/{run}").mkdir(parents=True)
     for run in (1, 4):
         (tmp_path / f"runs/{run}/film.mp4").write_bytes(b"\0\0\0\x20ftypisom")
-    # Files in results of strangers: a list of files that FFmpeg would read, and a link to a film outside the campaign.
+    # Somebody else's results may have, in place of films, a list of files that FFmpeg would read, and a link to a film
+    # outside the campaign.
     (tmp_path / "runs/2/film.mp4").write_text("#EXTM3U\n#EXT-X-TARGETDURATION:1\nfile:///etc/passwd\n")
     (tmp_path / "elsewhere.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     (tmp_path / "runs/3/film.mp4").symlink_to(tmp_path / "elsewhere.mp4")

@@ -23,7 +23,7 @@ TCP_QUIC = Pair("tcp", "quic")
     ("protocols", "family"),
     [
         (("tcp", "quic"), {TCP_QUIC}),
-        # W1: these had no family, so RUNS=auto ended after one run.
+        # In an order like this one, protocols once had no family, so RUNS=auto ended after one run.
         (("quic", "tcp"), {TCP_QUIC}),
         (("tcp+", "tcp"), {Pair("tcp", "tcp+")}),
         (("quic", "tcp", "tcp+bbr"), {TCP_QUIC}),
@@ -101,7 +101,7 @@ def test_what_came_after_the_first_run_is_not_what_was_declared_before_it(simula
     document = replace(document, hypotheses=document.hypotheses | added)
     question = hypotheses.of_campaign(simulated, document)
     assert question.added_networks == {"mss": "then"}
-    # With three protocols, the family would be TCP+ and QUIC.
+    # If QUIC had not been added after the first run, the family of these protocols would be TCP+ and QUIC.
     restricted = question.restricted_to(("tcp", "tcp+", "quic"), ("si",))
     assert restricted.family == (Pair("tcp", "tcp+"),)
     assert Pair("tcp+", "quic") in restricted.comparisons

@@ -59,14 +59,16 @@ def test_success_is_of_runs_not_of_attempts() -> None:
 
 def test_losses_are_compared_within_blocks() -> None:
     rates = losses.success_rates(campaign_with({"tcp": 3, "tcp+": 6, "quic": 20}, 372)).set_index("protocol")
-    # Blocks 1 to 3 lost all runs, 4 to 6 two of three, 7 to 20 one of three, which was always QUIC's.
+    # Blocks 1 to 3 lost the runs of all three protocols, blocks 4 to 6 those of TCP+ and QUIC, and blocks 7 to 20 only
+    # that of QUIC.
     assert rates.loc["quic", "p"] == pytest.approx((2 / 3) ** 3 * (1 / 3) ** 14)
     # With QUIC left out, TCP+ is compared only with TCP.
     assert rates.loc["tcp+", "p"] == pytest.approx(1 / 8)
 
 
 def test_a_site_that_nobody_loads_blames_nobody() -> None:
-    """Only that site was measured over QUIC."""
+    """Over QUIC, only the site that never loads was measured. All runs over QUIC were lost, but QUIC is not to
+    blame."""
     rows = [
         attempt(site=site, protocol=name, run=run, block=run, reason="load_failed: no" if site == "dead" else "")
         for site, names in (("dead", ("tcp", "quic")), ("alive", ("tcp",)))
@@ -95,7 +97,8 @@ def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
     other = losses.success_rates(campaign_with(shuffled, 30)).set_index("protocol")
     for name, place in zip(names, order, strict=True):
         columns = ["lost", "p_corrected", "warning"]
-        # If two lost equally many, the first is left out first, so their p depends on the order.
+        # If two protocols lost equally many runs, the first one is left out first. So their p values depend on their
+        # order.
         if len(set(lost)) == 3:
             assert one.loc[name, columns].tolist() == pytest.approx(other.loc[names[place], columns].tolist())
     assert ((one["p_corrected"] >= one["p"] - 1e-12) | one["p"].isna()).all()
@@ -112,7 +115,7 @@ def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
     table = campaign(World(sites=3, runs=3), 1)
     is_lost = (table.runs["site"] == "s01") & (table.runs["protocol"] == "quic") & (table.runs["network"] == "dsl")
     runs = table.runs.assign(valid=~is_lost, reason=np.where(is_lost, "over_time: not loaded within 60 s", ""))
-    # A site that was never tried over one protocol is also removed.
+    # On LTE, another site was never tried over TCP, so this setting has no rows at all.
     runs = runs[~((runs["site"] == "s02") & (runs["network"] == "lte") & (runs["protocol"] == "tcp"))]
     table = CampaignTable(runs, table.document)
     empty = losses.empty_settings(table)

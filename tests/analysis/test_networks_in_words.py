@@ -103,7 +103,8 @@ def test_the_command_lists_all_networks_with_their_sources_and_draws_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Figure] = []
-    # Laying out this many panels takes seconds; a drawing with few panels is written below.
+    # These drawings are not written, since the layout of so many panels takes seconds. One with few panels is written
+    # below.
     monkeypatch.setattr(style, "save", lambda figure, *_: drawn.append(figure))
     done = CliRunner().invoke(main, ["--into", str(tmp_path), "--seconds", "20"], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output

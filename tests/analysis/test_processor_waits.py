@@ -20,7 +20,7 @@ DECLARED = hypotheses.load()
 
 
 def waiting(effect: float = 0.0, waits: Mapping[str, float] | None = None, seed: int = 0) -> CampaignTable:
-    """A campaign in which QUIC is slower by `effect`, and each protocol waits longer by this factor."""
+    """A campaign in which QUIC is slower by `effect`. `waits`: protocol → the factor by which its loads wait longer."""
     table = campaign(World(effects={"quic": effect}), seed)
     factors = table.runs["protocol"].map(waits or {}).fillna(1)
     return CampaignTable(table.runs.assign(processor_wait_ms=table.runs[PROCESSOR_WAIT] * factors), table.document)
@@ -33,8 +33,8 @@ def waits_of(table: CampaignTable) -> pd.DataFrame:
 def test_waits_of_a_protocol_that_are_as_large_as_its_difference_are_named() -> None:
     table = waits_of(waiting(0.1, {"quic": 2}))
     assert set(table["warning"]) == {DIFFERENT}
-    # Waiting is 1.7 * 0.2 of the Speed Index over TCP+, and twice that share over QUIC, whose loads take 1.1 times as
-    # long.
+    # PLT is 1.7 times the Speed Index, and loads over TCP+ wait for 0.2 of PLT. Loads over QUIC take 1.1 times as long,
+    # and wait for twice that share.
     si = table[table["metric"] == "si"]
     assert si["wait_gain"].to_numpy() == pytest.approx(1.7 * 0.2 * (2 * 1.1 - 1), rel=0.1)
     ratio = table["wait_compared"] / table["wait_reference"]

@@ -32,5 +32,6 @@ def test_intervals_over_sites_cover() -> None:
 def test_a_simulated_effect_is_found() -> None:
     a, b = truth.two_samples(truth.normal, 500, 31, -0.05, seed=5)
     significant = (anova_p(a, b) < 0.01).sum()
-    # With 5 % of noise, an effect of 5 % is one standard deviation: 31 runs each find it with probability 0.9.
+    # With 5 % of noise, an effect of 5 % is one standard deviation. With 31 runs of each protocol, it is found with a
+    # probability of about 0.9.
     assert truth.consistent(int(significant), 500, 0.885, slack=0.02)

@@ -15,14 +15,14 @@ from base.errors import EyelevelError
 
 TRUTH = Truth(sites=3, networks=("dsl", "lte"), protocols=("tcp", "tcp+", "quic"), runs=2)
 PAIRS = [Pair("tcp+", "quic")]
-# The beginning of a file that names it a film (ISO/IEC 14496-12, section 4.3).
+# The first bytes of an MP4 film (ISO/IEC 14496-12, section 4.3), after which nothing follows.
 NO_FILM_BUT_A_NAME = b"\0\0\0\x18ftyp"
 
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> CampaignTable:
-    """A campaign in which one film is missing: of the second run of QUIC on the third site on LTE. Its first run does
-    not count."""
+    """A campaign with one incomplete setting: QUIC on the third site on LTE. The setting's first run does not count,
+    and its second run has no film."""
     folder = write(tmp_path_factory.mktemp("kit") / "c", TRUTH)
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     lost = (runs["site"] == "site-03") & (runs["network"] == "lte") & (runs["protocol"] == "quic")

@@ -200,7 +200,8 @@ def test_many_votes_are_told_once(
 
 
 def test_one_address_leaves_room_for_others(kit: Path) -> None:
-    """The test uses another address than the machine's own, where each client has its own."""
+    """The server does not listen on loopback, where all clients would share one address, and the limit for one address
+    would not apply."""
     server = StudyServer(("0.0.0.0", 0), Collector(kit))
     with served(server):
         port = server.server_address[1]

@@ -185,7 +185,8 @@ def test_shares_and_their_intervals() -> None:
     assert (row["notice_low"], row["notice_high"]) == pytest.approx((centre - reach, centre + reach), abs=1e-6)
     # The probability of 7 or more, or 1 or fewer, heads in 8 tosses of a fair coin.
     assert row["preference_p"] == pytest.approx(2 * 9 / 256)
-    # Each answered "same" to the other pair: 0.4 of the votes notice, as a mean over ten people of 0.5 and 0.
+    # Each participant answered "same" to the other pair. So eight of the ten noticed a difference in half of their
+    # votes, and two in none: the mean is 0.4.
     (both,) = results.shares(pairs).to_dict("records")
     assert both["notice_share"] == 0.4
     half = 2.262157 * math.sqrt((8 * 0.1**2 + 2 * 0.4**2) / 9 / 10)

@@ -19,7 +19,7 @@ PROTOCOLS = ("tcp", "quic")
 
 
 def measured(blocks: Sequence[PlannedBlock], scatter: float = 0.3) -> CampaignTable:
-    """A campaign of these `blocks`, with this `scatter`; the variant shop@small takes 10 % less time."""
+    """A campaign of these `blocks`, which scatter by `scatter`. The variant shop@small takes 10 % less time."""
     draw = np.random.default_rng(3)
     rows = []
     for number, block in enumerate(blocks, start=1):
@@ -36,7 +36,7 @@ def test_a_variant_is_compared_with_its_own_original_alone_within_blocks() -> No
     assert set(zip(table["variant"], table["original"], strict=True)) == {("shop@small", "shop")}
     assert table["protocol"].tolist() == ["tcp", "quic"]
     assert table["pairs"].tolist() == [12, 12]
-    # Runs scatter by 2 %, and blocks by 30 %, which cancels.
+    # Runs scatter by 2 %. Blocks scatter by 30 %, which cancels within a block.
     assert table["change"].to_numpy() == pytest.approx(-0.1, abs=0.02)
     assert (table["verdict"] == FASTER).all()
 

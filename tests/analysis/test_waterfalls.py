@@ -59,7 +59,8 @@ def differing(first: Any, second: Any, threshold_ms: float = 50) -> dict[str, tu
 
 
 def test_phases_follow_each_other_from_when_a_request_was_wanted_to_its_last_byte() -> None:
-    # In Chromium's HARs, a request that waited in the page's queue began later, and connecting includes TLS.
+    # In Chromium's HARs, a request's start does not include its time in the page's queue (`_queued`), and `connect`
+    # includes TLS.
     times = {"_queued": 20, "blocked": 5, "dns": 10, "connect": 90, "ssl": 50, "send": 1, "wait": 60, "receive": 14}
     (tcp,) = requests_of(har(entry("https://a/", "h2", 1.1, **times)))
     assert tcp.start_ms == pytest.approx(80, abs=0.01)

@@ -14,9 +14,10 @@ SITES, RUNS = 4, 10
 
 
 def with_numbers(runs: int = RUNS) -> CampaignTable:
-    """A campaign in which QUIC's first byte comes 30 ms earlier, with half the shift and twice the connections.
+    """A campaign in which QUIC's first byte comes 30 ms earlier, with half the layout shift and twice as many
+    connections.
 
-    Nothing blocks over either protocol; nothing has a largest paint; the film is not used.
+    Over either protocol, no task blocks, and there is no largest contentful paint. Metrics of films are not used.
     """
     table = campaign(World(sites=SITES, runs=runs), seed=1)
     draw = np.random.default_rng(2)

@@ -60,7 +60,7 @@ from tuning.protocols import Protocol
 
 METHODS: dict[str, Method] = {"states": StatesMethod(), "packets": PacketsMethod()}
 TABLES = Path("report") / "tables"
-# Numbers are read from text, and means are summed in another order.
+# Equal results may differ by rounding, since numbers are read from text, and means are summed in another order.
 TOLERANCE = 1e-6
 
 
@@ -158,7 +158,8 @@ def _row(run: Run, attempt: int, document: Mapping[str, Any], reason: Reason | N
 
 
 def check_campaign(folder: Path, sites: tuple[Path, ...], copy: Path) -> list[str]:
-    """The differences between the campaign in `folder` and this version's judgement; `copy` is a copy of it."""
+    """The differences between the rows of the campaign in `folder` and those that this version judges from its
+    `copy`."""
     document = require_document(folder)
     catalogue, rows = Catalogue(sites, document), read_rows(folder)
     anew = judged_anew(copy, rows, catalogue, PAGES, loading_of(document))

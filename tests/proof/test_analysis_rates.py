@@ -35,10 +35,11 @@ def test_false_positives_are_at_the_stated_level(noise: truth.Noise, level: floa
     [
         (truth.normal, 31, 0.95),
         (truth.lognormal, 31, 0.95),
-        # All cells of one size share their 2000 resamples, and few runs have few distinct ones.
+        # The rates of few runs are not exact: all cells with the same number of runs share 2000 resamples, and few runs
+        # have few distinct resamples.
         (truth.normal, 10, 0.943),
         (truth.normal, 5, 0.962),
-        # Noise shared by both protocols does not scatter their ratio, so the interval is wider than necessary.
+        # Noise that both protocols share does not make their ratio scatter, so the interval is wider than necessary.
         (truth.drifting, 31, 1.0),
         # With 31 runs, no interval of a mean is exact for a tail without a third moment; the report warns about it.
         (truth.heavy, 31, HEAVY_COVERAGE),

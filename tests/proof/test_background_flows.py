@@ -50,7 +50,7 @@ def measured(setting: Setting, method: Method, folder: Path, number: int = 1) ->
 
 
 def shares(protocol: Protocol, against: Protocol, folder: Path) -> Sequence[float]:
-    """The share of one flow of `protocol` next to one of another, after they have settled, in each run."""
+    """For each run, the share that a flow of `protocol` gets next to one of `against`, once both have settled."""
     method, of_one = FairnessMethod(against=against, seconds=SECONDS), list[float]()
     for number in range(1, RUNS + 1):
         setting = Setting(load_site("fairness-1x1"), LINK, protocol, Loading(filmed=False), seed=number)

@@ -32,7 +32,7 @@ WORKER_KILLS = 4
 SEED = 7
 # How many campaigns may end before they begin, because the killed process did not belong to a run yet.
 REFUSALS = 5
-# The names of programs in /proc/PID/comm, which has 15 letters.
+# The names of programs in /proc/PID/comm, which keeps the first 15 letters.
 VICTIMS = ("orchestrator", "chromium", "film-recorder", "nginx", "quic_server", "mm-net", "node", "uwsgi")
 PATIENCE_S = 20
 # Processes of a validation before the campaign are not the campaign's.
@@ -73,8 +73,8 @@ def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     running = start(tmp_path, *options)
     try:
         while killed.total() < KILLS:
-            # The delay is random, so that the kill does not just follow an event; it leads from the middle of one part
-            # of a run to another.
+            # The delay is random, so that kills do not always follow the same event, and any part of a run may be hit
+            # in its middle.
             time.sleep(draw.uniform(0.5, 9.0))
             if running.poll() is not None:
                 last_lines = (tmp_path / "log").read_text()[-2000:]
@@ -108,7 +108,8 @@ def test_a_campaign_of_which_a_server_is_killed_has_each_run_once(protocol: Prot
     running = start(tmp_path, "--proto", protocol.name, "--runs", "4", "--repeats", "30", "--films", "all")
     kills = 0
     try:
-        # Before this, programs are asked for their versions, and a campaign does not begin without them.
+        # Until this file exists, programs are asked for their versions. If one was killed then, the campaign would not
+        # begin.
         while not (tmp_path / "faults" / "campaign.json").exists():
             assert running.poll() is None, (tmp_path / "log").read_text()[-2000:]
             time.sleep(0.1)

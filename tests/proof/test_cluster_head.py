@@ -26,7 +26,7 @@ def test_with_half_of_the_workers_killed_each_planned_run_is_there_once(
     numbers = summary(course)
     assert (numbers["workers"], numbers["deaths"]) == (6, 3)
     assert 0 < numbers["measuring"] <= 1
-    # Which worker gets which block is chance, and may be better than the ideal schedule.
+    # Chance decides which worker gets which block, and the result may be better than the schedule that counts as ideal.
     assert 0 < numbers["efficiency"] < 1.1
     assert len(quarters(course)) == 4
 
@@ -39,7 +39,7 @@ def test_with_half_of_the_workers_killed_each_planned_run_is_there_once(
         ([2.0, 2.0, 2.0], [(0, FOREVER), (1, FOREVER)], 4),
         ([2.0, 2.0], [(0, 1), (0, FOREVER)], 4),
         ([1.0, 1.0, 1.0], [(0, 1), (0, FOREVER)], 2),
-        # A worker dies when all others are idle: one of them begins at that moment.
+        # A worker dies while the other one is idle, which begins the lost block at that moment.
         ([3.0, 1.0], [(0, 2), (0, FOREVER)], 5),
     ],
 )

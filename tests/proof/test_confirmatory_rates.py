@@ -24,7 +24,7 @@ from analysis.statistics.samples import Array, Samples
 
 # The probability that a correct rate fails its test.
 FALSE_ALARM = 1e-4
-# How many times are processed at once: 8 MB, whose Walsh averages are computed in parts.
+# The number of values that are processed at once. They take 8 MB; their Walsh averages are computed in parts.
 CHUNK = 2**20
 FRAME_MS = 1000 / 30
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -167,7 +167,8 @@ def test_intervals_of_95_percent_cover_the_truth(
 def test_the_planned_number_of_blocks_has_the_planned_power(
     noise: Noise, sites: int, column: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Planning uses campaigns of 31 blocks, for a difference that exists in one contrast of sixteen."""
+    """The number is planned from campaigns of 31 blocks. Then one contrast of sixteen has the difference, and the
+    number of blocks must suffice to find it."""
     plans = [
         blocks_needed(samples(values[first : first + len(NETWORKS)]), DECLARED)
         for values in campaigns(noise, 10, sites, 31, seed=3)
@@ -190,7 +191,7 @@ def test_the_planned_number_of_blocks_has_the_planned_power(
 def test_after_early_stopping_intervals_hold_and_shrunken_gains_are_nearer_the_truth(
     sites: int, truth: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One contrast of a family, with 10 % of noise, which ends its network.
+    """One contrast of a family, with 10 % of noise. Its network is measured until this contrast is decided.
 
     If nearly all campaigns end early, shrinkage has little to correct, and the correction is small.
     """
@@ -199,7 +200,7 @@ def test_after_early_stopping_intervals_hold_and_shrunken_gains_are_nearer_the_t
     level = DECLARED.significant_p / FAMILY / len(INTERIM_ANALYSES)
     at_looks = [mean_over_sites(ratios[..., :look]) for look in INTERIM_ANALYSES]
     p = np.stack([test.difference_p() for test in at_looks])
-    # The first look that decides it; otherwise the last look.
+    # Each campaign stops at the first look that decides the contrast, otherwise at the last look.
     stop = np.where((p < level).any(axis=0), (p < level).argmax(axis=0), len(INTERIM_ANALYSES) - 1)
 
     def at_stop(values: Sequence[Array]) -> Array:

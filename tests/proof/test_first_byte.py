@@ -24,9 +24,9 @@ from tuning.settings import choose
 # The tests compare milliseconds.
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
-# The number of loads over each. They are compared by the mean of their faster half. A browser's own time varies by
-# milliseconds, and it reports whole ones, so a median would be as coarse as the tolerance. A loss can only delay: on
-# mss, one of the seven packets before TCP's first byte is lost in one load of three.
+# The number of loads over each transport. They are compared by the mean of their faster half. A browser's own time
+# varies by milliseconds, and it reports whole ones, so a median would be as coarse as the tolerance. A loss can only
+# delay: on mss, one of the seven packets before TCP's first byte is lost in one load of three.
 LOADS = 21
 TOLERANCE = 0.05
 # On slower networks, the size of the handshakes matters.

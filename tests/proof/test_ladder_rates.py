@@ -17,8 +17,8 @@ from studies.ladder.rungs import ABOVE, RUNGS
 
 CONFIDENCE = 0.95
 CAMPAIGNS = 400
-# Bonferroni's inequality allows for independent errors of rungs; neighbours share a protocol, so their errors are
-# correlated.
+# The highest accepted coverage of simultaneous intervals. It is above CONFIDENCE, since Bonferroni's inequality holds
+# for any errors of rungs, and is cautious for correlated ones: neighbouring rungs share a protocol.
 MOST_CAREFUL = 0.995
 # How often at most the sum of complete ladders is outside the interval of the whole.
 SUM_OUTSIDE = 0.02

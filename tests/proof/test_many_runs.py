@@ -21,14 +21,15 @@ RUNS = int(os.environ.get("EYELEVEL_MANY_RUNS", "200"))
 PROTOCOLS = 2
 # A machine may be too busy for some runs.
 VALID_SHARE = 0.9
-# During this part, programs are looked up, modules loaded, and buffers grown.
+# This share of the blocks is left out at the beginning: meanwhile programs are looked up, modules loaded, and buffers
+# grown.
 WARM_UP_SHARE = 0.2
 # The memory that a campaign may keep for each run: an attempt is a row of about fifty values. (A run leaves 150 kB on
 # the disk.) The second number is the step in which memory is returned.
 MEMORY_BYTES_A_RUN = 20_000
 MEMORY_STEP_BYTES = 2_000_000
-# Counts for the whole machine: other programs come and go, and the kernel removes networks some time after their last
-# process.
+# By how much counts of the whole machine may grow: other programs come and go, and the kernel removes networks some
+# time after their last process.
 OTHERS = {"cgroups": 5, "kernel_networks": 20}
 
 

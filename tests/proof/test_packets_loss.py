@@ -31,10 +31,12 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="packets", l
 PROTOCOLS = ("tcp+", "quic")
 RUNS = 3
 
-# Without a link, nothing queues: the packets after a loss reveal it at once, and its repair takes a round trip.
+# The network has no rate, so nothing queues: the packets after a loss reveal it at once, and its repair takes a round
+# trip.
 RTT_MS = 400.0
-# Numbers of packets to the browser, the first of which answer the pings; these ones mostly carry content, over either
-# transport. Some packets between them acknowledge requests: if one of those was lost, the next number is tried.
+# The numbers of packets to the browser of which one is lost. The first packets answer the pings; packets with these
+# numbers mostly carry content, over either transport. Some carry none, but acknowledge requests: if the lost packet was
+# one of these, the next number is tried.
 LOST_PACKETS = tuple(ECHOES + number for number in (98, 104, 110, 116))
 # Each style sheet is so small that the data after a lost packet belongs to other streams.
 STYLES, STYLE_BYTES = 120, 1100
@@ -125,7 +127,7 @@ def test_one_loss_blocks_other_streams_for_a_round_trip_over_tcp_and_not_over_qu
     else:
         pytest.fail("none of the lost packets carried content over both transports")
     assert quic["others_ms"] == quic["front_ms"] == quic["record_ms"] == 0
-    # The data after the loss wait for the repair: a round trip, after two more packets that reveal the loss.
+    # Two more packets reveal the loss. The data after it wait for its repair, which takes a round trip.
     longest_ms = RTT_MS + REORDERING_MS + BUSY_MS
     assert tcp["gaps"] == 1
     assert RTT_MS <= tcp["front_longest_ms"] <= tcp["front_ms"] <= longest_ms

@@ -27,7 +27,7 @@ from tuning.protocols import Protocol
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads(group="faults")]
 
-# The names of programs in /proc/PID/comm, which has 15 letters.
+# The names of programs in /proc/PID/comm, which keeps the first 15 letters.
 VICTIMS = ("unshare", "python", "mm-net", "dnsmasq", "Xvfb", "node", "chromedriver", "chromium")
 TCP = protocols.load()["tcp"]
 

@@ -16,7 +16,8 @@ from record.site import write_site
 
 pytestmark = pytest.mark.needs_corpus
 
-# Mahimahi recordings made over https (except redirects to it); in all others http becomes https.
+# The Mahimahi recordings whose exchanges all used https, except for redirects to it. In all other recordings, an import
+# turns http into https.
 SECURE = ("www.yelp.com", "www.apple.com")
 
 # Fields that are not stored, or are generated again: those of connections, lengths, and values of cookies.

@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="order", lan
 PROTOCOLS = protocols.load()
 TIMES = 3
 PARTS = 100
-# The largest allowed distance of the level pair's scheduler from NGINX. Loads of one server differ by less, since their
-# requests arrive in varying order.
+# The largest allowed distance of the level pair's scheduler from NGINX. Loads of one server also differ, since their
+# requests arrive in varying order, but by less than this.
 NEAR = 0.06
 
 

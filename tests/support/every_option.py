@@ -37,7 +37,8 @@ WIDTH = 96
 def _helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
     """The name and the help of `command`, then those of its subcommands."""
     settings = {**command.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
-    # click keeps the help option from its first call, which another test may have made without parents.
+    # click caches a command's help option when it first needs it. Another test may have run the command without its
+    # parents.
     command._help_option = None
     context = click.Context(command, info_name=name, parent=parent, **settings)
     yield context.command_path, command.get_help(context)

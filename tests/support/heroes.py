@@ -120,8 +120,9 @@ def hero_of(page: dict[str, Any]) -> Hero | None:
 
 
 def change_of(film: Path, area: Area, rest: float) -> Change:
-    """The change of `area` from blank to its final look, in `film`. In its beginning and its end, a share of `rest` of
-    the pixels does not count. The measurement's document must be next to the film."""
+    """The change of `area` from blank to its final look, in `film`. The change begins when more than the share `rest`
+    of the pixels differ from the blank picture, and ends when no more than this share differ from the final one. The
+    measurement's document must be next to the film."""
     zero_ms = 1000 * json.loads((film.parent / VISUAL).read_text())["zero_s"]
     # Each picture that differs from the one before, with its time; the first one stands at navigation start.
     pictures: list[tuple[float, Pixels]] = []

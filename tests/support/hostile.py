@@ -29,7 +29,7 @@ class Ending:
 
     @property
     def is_refused(self) -> bool:
-        """Whether it ended with one line for users that cannot control the terminal."""
+        """Whether the command ended with an error of one line, without characters that control the terminal."""
         return self.exception == EyelevelError.__name__ and self.error.isprintable()
 
 

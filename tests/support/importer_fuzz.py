@@ -201,7 +201,7 @@ def import_of(folder: Path, name: str, content: bytes) -> None:
 
 
 def load_of(folder: Path, name: str, content: bytes) -> None:
-    """Load a site in which the file `name` has this content, first the site, then as servers do."""
+    """Load a site in which the file `name` has this content: first by `Site.load`, then in the way of servers."""
     for path, stored in SITE.items():
         (folder / "site" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "site" / path).write_bytes(content if path == name else stored)

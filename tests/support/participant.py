@@ -96,7 +96,7 @@ def go_on(
 ) -> list[int]:
     """Answer the next questions, to the end or for this many `films`; returns how often each was played.
 
-    Unless somebody `cares` about the answers, each film is played only once.
+    If nobody `cares` about the answers, films that did not play smoothly are not played again.
     """
     watch = WATCH.replace("LEAST", str(least_plays)).replace("SMOOTH", str(SMOOTH_MS) if cares else "Infinity")
     plays: list[int] = []

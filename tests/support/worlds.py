@@ -22,8 +22,9 @@ class World:
     `effects`: protocol → share by which it is slower. `lost`: protocol, or "protocol network" for one network only →
     share of loads that never end; these are not repeated unless `retried`. `unfit`: the same for films that are
     unusable; these are repeated. `scatter` applies to runs and `blocks` to blocks (ln). `heavy`: one run in ten takes
-    several times as long. `drift`: share of growth. `late`: a protocol that is measured a week later. `waits`: scatter
-    of the time for which loads wait for a processor (ln). `fixed`: the order is always the same.
+    several times as long. `drift`: the share by which times grow during the campaign. `late`: a protocol that is
+    measured a week later. `waits`: scatter of the time for which loads wait for a processor (ln). `fixed`: the order is
+    always the same.
     """
 
     sites: int = 12

@@ -21,15 +21,18 @@ from analysis.statistics.samples import Array, Samples
 RTT_MS = {"dsl": 24.0, "lte": 74.0, "da2gc": 262.0, "mss": 760.0}
 SCALE_MS = np.array([900.0, 1500.0, 16000.0, 14000.0])
 NETWORKS, PROTOCOLS = tuple(RTT_MS), ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
-# An effect on a protocol's times in each network: a factor, and by how much of the RTT they are shorter.
+# An effect on a protocol's times: a factor, and by how many round trips they are shorter. Each is one number, or one
+# for each network.
 Effect = tuple[float | list[float], float | list[float]]
 
 
 def campaign(
     effects: Mapping[str, Effect], sites: int = 14, blocks: int = 8, seed: int = 1, noise: float = 0.01
 ) -> Samples:
-    """A campaign with every network, protocol and metric of the paper; pages differ in length, blocks in a shared
-    factor."""
+    """A campaign with every network, protocol and metric of the paper.
+
+    Pages differ in length. All times of a block share a random factor.
+    """
     draw = np.random.default_rng(seed)
     shape = (len(NETWORKS), sites, len(FIGURE_METRICS), blocks)
     page = SCALE_MS[:, None, None, None] * np.exp(draw.normal(0, 0.6, (1, sites, 1, 1)))
@@ -45,7 +48,7 @@ def campaign(
 
 
 def inputs(given: Samples, facts: Mapping[str, Mapping[str, float]] | None = None, **changes: object) -> ClaimInputs:
-    """`given` with everything else that the claims need; `changes` replace parts."""
+    """The input of the claims: `given`, and default values for everything else. `changes` replace some of these."""
     one = {name: {"bytes": 1e6 + number, "servers": 1 + number % 3} for number, name in enumerate(given.sites)}
     defaults = ClaimInputs(given, hypotheses.load(), pd.DataFrame(), RTT_MS, one if facts is None else facts)
     return replace(defaults, **changes)  # type: ignore[arg-type]
@@ -94,7 +97,7 @@ def test_a_lead_of_one_round_trip_is_the_handshake() -> None:
 
 
 def test_a_lead_of_some_per_cent_is_not_the_handshake() -> None:
-    """The lead grows by about one round trip per round trip, since pages take longer on long paths."""
+    """This lead also grows with the RTT, by about 1 ms per ms of RTT, since pages take longer on long paths."""
     table, conditions = claims(inputs(campaign({"quic": (0.95, 0)})))
     results = conditions[(conditions["claim"] == "handshake") & conditions["decides"]]
     assert 0.4 < results["value"].iloc[0] < 1.6
@@ -172,7 +175,8 @@ def test_the_interaction_needs_blocks_of_all_four() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.02, 0.3])
 def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: float) -> None:
-    """Blocks of four protocols without an interaction; all effects are equal."""
+    """BBR and QUIC each take 20 % off a page's time, and both together 36 %: there is no interaction, and neither
+    matters more."""
     effects = {"tcp+bbr": (0.8, 0.0), "quic": (0.8, 0.0), "quic+bbr": (0.64, 0.0)}
     decided = np.zeros(2)
     campaigns = 150
@@ -183,7 +187,8 @@ def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: fl
             controls_matter_more(given, network="mss", metric="si"),
         )
         decided += [judge(conditions, 0.05)[0] != NOT_DECIDED for conditions in results]
-    # On average 5 % of 150, which is 7.5; 16 or more occur once in 300 times.
+    # By chance, 5 % of the 150 campaigns are decided on average, which is 7.5. There are more than 16 once in 700
+    # times.
     assert (decided <= 16).all()
 
 
@@ -226,7 +231,7 @@ def test_gains_that_go_with_size_and_those_that_do_not() -> None:
 
 
 def sized_inputs(gains: Array, size: Array, runs: int, noise: float, seed: int) -> ClaimInputs:
-    """Sites with these sizes whose log ratios are `gains` (networks x sites); each run has `noise`."""
+    """Sites with these sizes and the log ratios `gains` (networks x sites). Their runs scatter by `noise`."""
     draw = np.random.default_rng(seed)
     shape = (*gains.shape, 1, runs)
     effects = {"tcp+": np.zeros(gains.shape), "quic": gains}
@@ -241,7 +246,8 @@ def size_verdict(given: ClaimInputs) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("runs", "outlier"), [(3, 0.0), (5, 0.0), (5, 1.0)])
 def test_noise_does_not_pass_for_little_influence(runs: int, outlier: float) -> None:
-    """Gains depend only on size, but scatter by 2 % over sites and by 10 % over runs; one site may be an outlier."""
+    """Gains depend only on a site's size, and scatter by 2 % between sites. Single runs scatter by 10 %, which hides
+    this. One site may be an outlier."""
     results = []
     for seed in range(20):
         size = np.random.default_rng(seed).permutation(38).astype(float)
@@ -255,7 +261,7 @@ def test_noise_does_not_pass_for_little_influence(runs: int, outlier: float) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize(("runs", "scatter"), [(3, 0.05), (5, 0.05), (10, 0.04), (10, 0.06)])
 def test_full_influence_is_never_called_little_however_noisy(runs: int, scatter: float) -> None:
-    """Sites whose gains are just about as reliable as required."""
+    """Gains depend only on a site's size. They are just about as reliable as the claim requires."""
     verdicts = []
     for seed in range(40):
         size = np.random.default_rng(seed).permutation(38).astype(float)
@@ -306,7 +312,7 @@ def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
 
 
 def test_a_pair_that_was_not_measured_side_by_side_gives_way_to_the_next() -> None:
-    """TCP was added later, in separate blocks."""
+    """TCP was added later: no block has both TCP and QUIC, so the claim uses the next pair."""
     given = campaign({"quic": (0.9, 0.0)}, blocks=16)
     values = given.values.copy()
     values[NETWORKS.index("da2gc"), 3, PROTOCOLS.index("quic"), FIGURE_METRICS.index("vc85")] *= 2
@@ -416,7 +422,8 @@ def test_each_claim_stands_beside_the_papers_number_and_what_ours_rests_on() -> 
     assert by_name["number"]["quic_mss"] == "QUIC against TCP+ in SI: MSS -36 %"
     assert by_name["number"]["quic_bbr_da2gc"].endswith("DA2GC 0 of 38 sites faster")
     assert by_name["number"]["tcps_da2gc"] == ""
-    # A pair counts the runs of both protocols on one network, the interaction those of all four.
+    # `quic_mss` counts the runs of two protocols on one network, `lead_mss` those of four protocols, and
+    # `handshake_dsl_lte` those of two protocols on two networks.
     sites = by_name["sites"]["quic_mss"]
     assert by_name["runs"]["quic_mss"] == 2 * 12 * sites
     assert by_name["runs"]["lead_mss"] == 4 * 12 * sites
@@ -425,7 +432,7 @@ def test_each_claim_stands_beside_the_papers_number_and_what_ours_rests_on() -> 
 
 def test_each_number_beside_a_claim_says_how_many_runs_it_rests_on_itself() -> None:
     given = campaign({}, sites=9, blocks=12)
-    # One site was not measured on DSL, and has one server, like every third site.
+    # The first site was not measured on DSL. It has one server, as every third site has.
     given.values[NETWORKS.index("dsl"), 0] = np.nan
     _, conditions = claims(inputs(given))
     of_claim = conditions[conditions["claim"] == "handshake_dsl_lte"].set_index("subject")

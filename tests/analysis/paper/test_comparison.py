@@ -18,7 +18,8 @@ from dataset.metrics import time_names
 
 
 def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findings:
-    """Three runs (-1 ms, 0, +1 ms around its time) in every metric for each (site, protocol).
+    """The findings on three runs of each (site, protocol). In every metric, the runs have its time - 1 ms, its time,
+    and its time + 1 ms.
 
     The round-trip time is 74 ms, and the site gnu is the only one with one server.
     """

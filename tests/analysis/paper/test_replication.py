@@ -79,8 +79,8 @@ def test_counts_of_other_sites_agree_at_least_as_often(share: float) -> None:
 
 
 def test_a_count_agrees_exactly_where_as_much_chance_is_left() -> None:
-    """The distribution of a count is asymmetric: adding up all rarer outcomes would accept some counts that
-    disagree."""
+    """The distribution of a count is asymmetric, and so is the interval. A `chance` that added up all rarer outcomes
+    would be large enough for some counts outside the interval."""
     for paper, sites in [(38, 38), (28, 38), (10, 38), (30, 8), (1, 9)]:
         for confidence in (0.8, 0.95):
             for ours in range(sites + 1):
@@ -89,8 +89,8 @@ def test_a_count_agrees_exactly_where_as_much_chance_is_left() -> None:
 
 
 def test_a_part_of_the_papers_own_sites_is_no_sample_of_them() -> None:
-    """The results of sites repeat. So a repetition with just the 8 of 38 sites that are not faster gives a count that
-    disagrees, and a repetition with all 38 sites gives exactly the paper's count."""
+    """Each site gives the same result again. So a repetition with only those 8 of the 38 sites that are not faster
+    gives the count 0, which disagrees; a repetition with all 38 sites gives exactly the paper's count."""
     assert not of_count(30, 38, 0, 8, 0.95).agrees
     assert of_count(30, 38, 30, 38, 0.95).chance == 1
 

@@ -32,7 +32,7 @@ def campaign(
     names: Iterable[str],
     behind: Iterable[str] = ("dsl", "lte", "da2gc", "mss"),
 ) -> CampaignTable:
-    """A campaign of these protocols; `observations` are those of one machine each (protocol → observation)."""
+    """A campaign of the protocols `names`. `observations` has one element for each machine: protocol → observation."""
     protocols = json.loads(json.dumps({name: unstructured(KNOWN[name]) for name in names}))
     nets = {name: unstructured(NETWORKS[name]) for name in behind}
     on_machines = tuple(

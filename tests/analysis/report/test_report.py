@@ -58,7 +58,7 @@ def report(folder: Path, *options: str) -> str:
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A simulated campaign with films of one site and a setting without any valid run; and its report."""
+    """A simulated campaign, and its report. One site has films, and one setting has no valid run."""
     folder = write(tmp_path_factory.mktemp("report") / "simulated", TRUTH)
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     # Special characters in a name must not break the page.
@@ -358,7 +358,7 @@ def test_other_programs_have_a_section_only_where_they_were_measured(
     assert "How quinn-h3 and QUIC differ was not measured in this campaign." in section
     assert "server (quinn against quic_server)" in section
     assert "figure" in section and (folder / "report" / "tables" / "program_gains.csv").exists()
-    # Then the gain of the contrast's own programs is known, but there is nothing to compare it with.
+    # Without quinn-h3, only the gain of the contrast's own programs is known, and there is no other to compare it with.
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     runs[runs["protocol"] != "quinn-h3"].to_csv(folder / "runs.csv", index=False)
     draw_nothing(monkeypatch)
@@ -389,7 +389,7 @@ def no_site_with_both(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def what_must_be_there(runs: pd.DataFrame) -> pd.DataFrame:
-    """The columns without which no campaign can be read, and the metrics."""
+    """Keep only the columns that every campaign must have, and the metrics."""
     return runs[[*KEYS, *metrics.time_names()]]
 
 

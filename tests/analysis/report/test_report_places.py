@@ -52,7 +52,7 @@ def run(number: int) -> Row:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Two runs: one left all files, the other only links that lead out of the campaign."""
+    """A campaign of two runs: the first left all files, the second only a link to a file outside the campaign."""
     folder = campaign_with(tmp_path / "data" / "try", run(1), run(2))
     for row in (run(1), run(2)):
         (folder / row.folder).mkdir(parents=True)
@@ -192,8 +192,8 @@ def test_of_many_runs_the_first_of_each_setting_are_listed(tmp_path: Path) -> No
     assert listed == Counter((network, number) for network in "ab" for number in range(1, of_each + 1))
 
 
-# Makes the folder that is its first argument read-only, even for root, and then its report, once with each further
-# argument as options.
+# A program. Its first argument is a campaign's folder, which it makes read-only, even for root. For each further
+# argument, it makes a report of the campaign with that argument as the options.
 READ_ONLY = """
 import subprocess, sys
 from pathlib import Path

@@ -21,7 +21,7 @@ TABLE = replace(WORLD, document=replace(WORLD.document, settings=replace(WORLD.d
 
 
 def without(column: str, value: str) -> CampaignTable:
-    """The campaign, in which all runs with this value failed."""
+    """The campaign TABLE, changed so that all runs with this `value` in `column` failed."""
     is_lost = TABLE.runs[column] == value
     runs = TABLE.runs.assign(valid=TABLE.runs["valid"] & ~is_lost)
     return replace(TABLE, runs=runs.assign(reason=runs["reason"].mask(is_lost, "load_failed: no")))
@@ -42,7 +42,7 @@ def test_a_whole_campaign_has_what_it_was_to_have() -> None:
     ],
 )
 def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginning: str) -> None:
-    """W3: the page said "6 valid runs of each setting" although some settings had none."""
+    """The page once said "6 valid runs of each setting" although some settings had none."""
     findings = findings_of(without(column, value), hypotheses.load())
     assert scope(findings).startswith(beginning)
     assert runs_per_setting(findings) == (0, 6)
@@ -50,7 +50,7 @@ def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginni
 
 
 def test_what_was_withdrawn_is_said_with_the_reason(tmp_path: Path) -> None:
-    """A site that failed by itself gets another sentence."""
+    """A site that was not withdrawn, but given up because all its loads failed, gets another sentence."""
     reasons = {"s01": f"{WITHDRAWN}: its picture turns", "s02": "load_failed: no"}
     write_given_up(tmp_path, [GivenUp(site, "lte", reason, 12, "then") for site, reason in reasons.items()])
     texts = warnings(findings_of(replace(TABLE, folder=tmp_path), hypotheses.load()))
@@ -61,7 +61,7 @@ def test_what_was_withdrawn_is_said_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_the_numbers_of_runs_are_those_of_each_metric() -> None:
-    """W10: two runs over QUIC have no SI."""
+    """Two runs over QUIC have no SI, but other metrics."""
     runs = TABLE.runs.copy()
     runs.loc[
         runs.index[(runs["site"] == "s01") & (runs["protocol"] == "quic") & (runs["network"] == "dsl")][:2], "si"

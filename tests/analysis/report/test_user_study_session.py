@@ -65,7 +65,8 @@ def test_both_sides_of_a_pair_begin_with_the_navigation(campaign: Path, key: Key
         frames = pictures(campaign / f"user-study/site/clips/{clip.name}.mp4", size * len(clip.sides), size)
         assert len(frames) == -(-clip.length_s * 30 // 1)
         for place, side in enumerate(clip.sides):
-            # A page of 4:3 in a square; its middle shows whether it is painted.
+            # Each side is a square with a page of 4:3. The row of pixels in its middle shows whether the page is
+            # painted.
             middle = frames[:, size // 2, place * size : (place + 1) * size].astype(int).mean(axis=(1, 2))
             painted = int(np.argmax(middle < 200))
             # The colours of a lower-quality film are slightly off, but no orange is left.
@@ -101,7 +102,8 @@ def test_a_session_by_keyboard_ends_in_the_report(browser: Browser, campaign: Pa
     report = section(campaign)
     assert report is not None
     lead, took_part, controls, *_ = report.paragraphs
-    # A careful participant sees 400 ms, sees no difference between identical films, and sees that between delayed ones.
+    # A careful participant notices a difference of 400 ms, and a film that a control delays, but no difference between
+    # identical films.
     assert "Behind DSL, 100.0 % (20.7 % to 100.0 %) of 1 vote notice a difference" in lead
     assert "100.0 % say that QUIC loads faster, 0.0 % that TCP+ does" in lead
     assert took_part == "1 person took part, of whom 1 count."

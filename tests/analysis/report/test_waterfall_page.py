@@ -50,7 +50,7 @@ def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(brow
             "const bars = document.querySelectorAll('ol li.differing svg .download');"
             "return [...bars].slice(0, 2).map((bar) => (bar.getBoundingClientRect().x - time.x) / time.width);"
         )
-        # The axis ends at the load event of the later load, at 3600 ms.
+        # The axis ends at 3600 ms, at the load event of the load that takes longer.
         assert places == pytest.approx([100 / 3600, 500 / 3600], abs=0.002)
         named = browser.run(
             "return document.querySelector(document.querySelector('li a').getAttribute('href')).innerText"

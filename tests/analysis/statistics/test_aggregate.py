@@ -37,8 +37,8 @@ def test_the_mixed_model_of_whole_blocks_is_the_mean_of_site_means() -> None:
 
 
 def test_ratios_within_blocks_are_the_full_model() -> None:
-    """The full model (random effects of site and of site by protocol, and block, on all runs at once) gives the same
-    estimate and error."""
+    """The full model is fitted to all runs at once, with random effects of site, of site by protocol, and of block. It
+    gives the same estimate and error."""
     draw = np.random.default_rng(4)
     sites, blocks = 8, 6
     site, interaction, block = (

@@ -101,7 +101,7 @@ def test_a_difference_is_told_as_such_even_if_it_is_within_the_margin() -> None:
 
 
 def test_holms_correction_counts_what_was_declared_and_not_measured() -> None:
-    """A protocol that is absent, and a network without runs: their contrasts exist, and are not decided."""
+    """A declared protocol is absent, and one network has no runs: the table has their contrasts, as not decided."""
     absent = Pair("tcp+bbr", "quic+bbr")
     table = confirmatory(samples(drawn(-0.1)), declared(PAIR, absent), RTT_MS, networks=("mss", "dsl"))
     assert list(zip(table["compared"], table["network"], strict=True)) == [
@@ -119,7 +119,8 @@ def test_holms_correction_counts_what_was_declared_and_not_measured() -> None:
 
 
 def test_what_was_added_has_a_correction_of_its_own() -> None:
-    """A network that was added later does not change the correction of earlier declarations, nor benefit from it."""
+    """A network that was added later is corrected separately: the correction of earlier declarations does not count it,
+    and its own correction does not count them."""
     times = drawn(-0.02, networks=3, sites=4)
     together = confirmatory(samples(times), DECLARED, RTT_MS).set_index("network")
     late = replace(DECLARED, added_networks={"da2gc": "later"})
@@ -273,8 +274,8 @@ def test_the_order_of_sites_and_blocks_does_not_matter(times: Array, sites: list
 
 
 def test_looking_often_claims_no_more_than_the_level_says() -> None:
-    """Each simulated campaign stands for one network, so the family is as large as their number; p values are those
-    before Holm's correction."""
+    """Each simulated campaign is one network of a single table. They all form one family, so the p values that are
+    counted are those before Holm's correction."""
     campaigns = 2000
     draw = np.random.default_rng(5)
     times = np.exp(draw.normal(0, 0.05, (campaigns, 2, 2, 1, 31)))

@@ -14,7 +14,7 @@ from analysis.statistics.contrast_table import holm
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_collections() -> Iterator[None]:
-    """Make statsmodels' garbage collections fast: it runs one at every call, so freeze all existing objects."""
+    """Freeze all existing objects: statsmodels collects garbage at every call, which would visit all of them."""
     gc.collect()
     gc.freeze()
     yield

@@ -108,8 +108,9 @@ def interval(a: Array, b: Array) -> Array:
     """The interval of the gain, or NaN if rounding would decide whether it exists.
 
     A resample that repeats one value has no error, but its error is computed as a difference that rounding can leave
-    just above 0. Then a bound is -100 % instead of NaN: [2, 2, 114] and [1, 1, 2] have no interval, but three times
-    these times have one. Such resamples are too rare to be a bound when the values of five runs or more all differ.
+    just above 0. Then a bound is -100 % instead of NaN: [2, 2, 114] and [1, 1, 2] have no interval, but have one if all
+    these times are multiplied by three. Such resamples are too rare to be a bound when the values of five runs or more
+    all differ.
     """
     if any(len(np.unique(sample)) < max(5, len(sample)) for sample in (a, b)):
         return np.full(2, np.nan)
@@ -139,9 +140,11 @@ def test_exchanging_the_protocols_mirrors_everything(a: list[float], b: list[flo
     assert there == pytest.approx(-back[[0, 2, 1]], nan_ok=True)
     low, high = contrasts.gain_interval(x, y, 0.95, ("a", "b"))
     back_low, back_high = contrasts.gain_interval(y, x, 0.95, ("b", "a"))
-    # A bound of nearly -100 % has lost its digits, and has no reciprocal: for example [1, 11, 12] and [1, 1, 6].
+    # A bound of nearly -100 % has too few digits left to compare its reciprocal: for example, that of [1, 11, 12] and
+    # [1, 1, 6].
     assume(not min(1 + low, 1 + back_low) < 1e-6)
-    # The method "nearest" picks a neighbouring resample when the samples are swapped.
+    # When the samples are swapped, the quantile of the method "nearest" may be a neighbouring resample, hence the
+    # tolerance.
     assert 1 + low == pytest.approx(1 / (1 + back_high), rel=0.05, nan_ok=True)
     assert 1 + high == pytest.approx(1 / (1 + back_low), rel=0.05, nan_ok=True)
 

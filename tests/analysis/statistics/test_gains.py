@@ -27,7 +27,7 @@ times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
 
 
 def table(*rows: tuple[str, str, float | None]) -> pd.DataFrame:
-    """Attempts of (protocol, reason, every metric's value) at one site on one network."""
+    """Attempts at one site on one network. Each of `rows`: the protocol, the reason, and the value of every metric."""
     return pd.DataFrame(
         [
             {
@@ -204,7 +204,8 @@ def test_a_campaign_read_from_disk_keeps_its_types(campaign: Path) -> None:
 
 @pytest.mark.parametrize("cell", ["", "yes", "1"])
 def test_a_run_that_is_neither_valid_nor_not_is_an_error(campaign: Path, cell: str) -> None:
-    """Any other text would count as valid, and so would every excluded run."""
+    """Any text but true and false must be refused: as a truth value it would be true, and an excluded run would
+    count."""
     lines = (campaign / "runs.csv").read_text().splitlines()
     place = lines[0].split(",").index("valid")
     cells = lines[2].split(",")

@@ -29,7 +29,8 @@ def known(centres: list[float], variances: list[float]) -> SiteRatios:
 
 
 def test_tau_and_i_squared_by_hand() -> None:
-    """With equal errors, Paule and Mandel's tau squared is the variance between sites minus that of the runs."""
+    """If all sites have the same error, Paule and Mandel's tau squared is the variance of the sites' centres minus the
+    variance of that error."""
     tau_squared, i_squared = between(known([0.0, 0.1, 0.2], [0.004] * 3))
     assert tau_squared == pytest.approx(0.01 - 0.004, rel=1e-6)
     # Q = 0.02 / 0.004 = 5 with 2 degrees of freedom.
@@ -80,8 +81,8 @@ def test_three_sites_are_not_drawn() -> None:
 
 
 def test_a_site_of_one_block_has_the_variance_of_the_others() -> None:
-    """The blocks of two sites have the variances 2 and 8, each with one degree of freedom. Their average, 5, has the
-    weight of four degrees of freedom."""
+    """The blocks of two sites have the variances 2 and 8, each with one degree of freedom. Their average, 5, is added
+    to each with the weight of four degrees of freedom; the third site, of one block, has only the average."""
     ratios = np.array([[1.0, 3.0], [0.0, 4.0], [2.0, np.nan]])
     sites = site_ratios(ratios)
     assert sites.centres == pytest.approx([2, 2, 2])
@@ -181,7 +182,8 @@ def site_warnings(gains: Array, runs: int, noise: float, seed: int) -> list[str]
 
 
 def test_an_answer_that_hangs_on_one_site_of_many() -> None:
-    """A case from a review: one site changes the gain by 2 %, which is no disagreement of 38 sites."""
+    """A case from a review: one of 38 sites changes the gain by two percentage points. The report must name this site,
+    but must not say that sites disagree."""
     gains = np.append(np.full(37, np.log(0.64)), np.log(2.2))[None]
     texts = site_warnings(gains, runs=10, noise=0.05, seed=1)
     assert len(texts) == 2 and not any("disagree" in text for text in texts)
@@ -210,13 +212,14 @@ def test_sites_of_both_signs_disagree_and_a_few_are_exceptions() -> None:
 
 
 def test_the_same_ratio_in_every_block_hangs_on_no_site() -> None:
-    """Times are whole frames of a film, and rounding makes the means differ."""
+    """Times that are whole frames of a film can have the same ratio everywhere. Then the means with and without a site
+    differ only by rounding errors."""
     assert site_warnings(np.full((2, 7), -0.1), runs=5, noise=0, seed=1) == []
 
 
 @pytest.mark.slow
 def test_few_noisy_runs_seldom_warn_of_sites() -> None:
-    """Six sites, three runs that scatter by 20 %, no effect: up to a twentieth may warn (`tests/proof` tests a
-    thousand)."""
+    """Campaigns of six sites with three runs that scatter by 20 %, and without an effect: at most one in twenty may
+    warn (`tests/proof` tests a thousand)."""
     alarms = sum(bool(site_warnings(np.zeros((2, 6)), runs=3, noise=0.2, seed=seed)) for seed in range(40))
     assert alarms <= 0.05 * 40

@@ -38,8 +38,8 @@ def test_one_site_needs_what_a_paired_t_test_needs(effect: float, level: float) 
 
 @pytest.mark.parametrize("difference", [0.001, 0.01])
 def test_many_blocks_are_needed_where_the_power_can_only_be_that_of_a_normal_distribution(difference: float) -> None:
-    """At thresholds of 1e-4 and less, scipy's noncentral t has no value far out; this must not count as a power of 1
-    (W7)."""
+    """At thresholds of 1e-4 and less, scipy's noncentral t has no finite value far out. This must not count as a power
+    of 1."""
     normal = ((stats.norm.isf(1e-5 / 2) + stats.norm.ppf(POWER)) / difference) ** 2
     assert needed_for(difference, 1, 1, 1e-5, POWER) == pytest.approx(normal, rel=0.001) or normal > MOST_BLOCKS
 

@@ -37,7 +37,7 @@ def samples_of_times(tcp: Array, quic: Array) -> Samples:
 
 
 def log_ratios() -> st.SearchStrategy[Array]:
-    """Log ratios (sites x blocks), some of them NaN; rounded, so that additions to them can be undone exactly."""
+    """Log ratios (sites x blocks), some of them NaN; multiples of 1/1024, so that sums and differences are exact."""
     value = st.one_of(st.just(np.nan), st.integers(-1000, 1000).map(lambda number: number / 1024))
     shapes = st.tuples(st.integers(1, 5), st.integers(1, 8))
     return shapes.flatmap(
@@ -138,7 +138,8 @@ def test_nothing_tells_nothing() -> None:
 
 @pytest.mark.parametrize(("sites", "blocks"), [(1, 2), (1, 3), (1, 5), (1, 31), (3, 5)])
 def test_what_is_constant_and_different_has_the_p_value_of_as_many_equal_signs(sites: int, blocks: int) -> None:
-    """Frames of 33 ms: 267 ms against 300 ms in every block is a difference, but two blocks do not prove it."""
+    """A film with a frame every 33 ms shows 267 ms against 300 ms in every block. This is a difference, but two blocks
+    do not prove it."""
     mean = mean_over_sites(np.full((sites, blocks), np.log(300 / 267)))
     total = sites * blocks
     assert mean.error == 0

@@ -12,8 +12,8 @@ from analysis.statistics.sensitivity import bias, leave_one_out, sensitivity
 
 
 def test_by_hand() -> None:
-    """Three sites with two blocks each, with log ratios -0.1, -0.2 and +0.6; those of the second blocks are 0.02
-    higher."""
+    """Three sites with two blocks each have the mean log ratios -0.1, -0.2 and +0.6. At each site, the second block's
+    log ratio is 0.02 higher than the first's."""
     steps = np.array([-0.01, 0.01])
     ratios = np.array([[-0.1], [-0.2], [0.6]]) + steps
     a = np.array([[1000.0, 1200.0]] * 3)
@@ -75,13 +75,14 @@ def test_an_outlying_site_is_named() -> None:
 
 
 def test_the_interval_of_the_other_sites_by_hand() -> None:
-    """Four others at 0 ± 0.1 and ± 0.2, whose variance is 1/30, and runs whose error has a variance of 0.01 or 0.1."""
+    """The four other sites have the log ratios ±0.1 and ±0.2, whose variance between sites is 1/30. The error of each
+    has the variance 0.01 or 0.1. The interval uses the larger of the two variances."""
     centres, names = np.array([-0.2, -0.1, 0.1, 0.2, 2.0]), tuple("abcde")
     for of_runs, variance in ((0.01, 0.1 / 3), (0.1, 0.1)):
         result = leave_one_out(centres, np.append(np.full(4, of_runs), np.nan), names, 0.95)
         reach = stats.t.ppf(0.975, 3) * np.sqrt(variance / 4)
         assert (result["others_low"], result["others_high"]) == pytest.approx((np.expm1(-reach), np.expm1(reach)))
-    # The scatter of the runs, or of the other sites, is unknown.
+    # First the scatter of the runs is unknown, then that of the other sites, of which there is only one.
     for part, variances in ((slice(5), np.full(5, np.nan)), (slice(3, 5), np.full(2, 0.01))):
         result = leave_one_out(centres[part], variances, names[part], 0.95)
         assert result["weightiest_site"] and np.isnan(float(result["others_low"]))
@@ -105,6 +106,7 @@ def test_the_bias_is_what_simulation_shows(runs: int, scatter: float, shared: fl
 
 def test_the_bias_needs_two_runs_and_counts_blocks_that_lack_one() -> None:
     a, b = np.array([1000.0, 1100, 900]), np.array([1000.0, np.nan, np.nan])
-    # The variance is 10000, the squared coefficient of variation 0.01; a single block has no common part.
+    # The variance of `a` is 10000, so its squared coefficient of variation is 0.01. Only one block has both runs, from
+    # which no shared part can be computed.
     assert bias(a, b) == pytest.approx(0.01 / 3)
     assert np.isnan(bias(np.array([1000.0, np.nan]), np.array([1.0, 2.0])))

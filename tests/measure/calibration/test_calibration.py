@@ -82,7 +82,7 @@ def test_two_cores_are_tried_and_found_too_few_by_measurement() -> None:
 
 
 def test_it_is_measured_not_counted() -> None:
-    """If runs in lanes of one core took no longer, the same two cores would take two lanes."""
+    """Two cores are enough for two lanes if runs take no longer in a lane of one core: cores are not simply counted."""
     assert calibrated(2, machine(lambda _: 1.0, lambda _: 1.0)) == (2, {2: EQUIVALENT})
 
 
@@ -137,7 +137,8 @@ def test_lanes_that_disturb_by_the_bound_are_seldom_taken() -> None:
         return {WHOLE: {"PLT": noise[0]}, ALONE: {"PLT": noise[1]}, BESIDE: {"PLT": (1 + BOUND) * noise[2]}}
 
     taken = sum(attempt(2, measure_round, lambda _: None).verdict == EQUIVALENT for _ in range(tries))
-    # At most a share of ERROR may be wrong: 7.5 of these tries; more than 15 occur once in 300.
+    # At most a share of ERROR may be wrong, which is 7.5 of these tries on average. More than 15 occur by chance once
+    # in 300 times.
     assert taken <= 2 * ERROR * tries
 
 
@@ -160,8 +161,8 @@ def test_each_lane_is_the_one_that_is_timed_and_has_all_others_beside_it() -> No
 
 
 def test_a_lane_is_timed_while_each_other_lane_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes are threads here, and runs are simulated: those of the timed lane wait for a second block of each
-    neighbour."""
+    """Lanes are threads here, and runs are simulated. A run of the timed lane ends only when each neighbour has begun
+    its second block."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     site = write_site(generate("demo-light"), tmp_path / "site")

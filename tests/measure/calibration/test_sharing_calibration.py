@@ -63,7 +63,7 @@ def test_each_lane_loads_each_page_once_more_while_all_others_load(pages: Pages)
     rows = session(PLACES, 3, pages, Meeting(), lane_thread)
     loaded = sorted((row.lane or 0, row.site, row.protocol) for row in rows)
     assert loaded == sorted(product((1, 2, 3), pages, PROTOCOLS))
-    # In a lane's first block, others may not have begun.
+    # A lane's first block is not among them, since other lanes may not have begun by then.
     assert all(row.block > 1 for row in rows)
 
 

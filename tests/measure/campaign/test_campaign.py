@@ -212,7 +212,8 @@ def test_it_is_asked_once_a_round_whether_there_are_enough_runs(campaign: Campai
 
     two = replace(campaign, sites=both, runs=3)
     measured(two, enough=enough)
-    # A block of each site has four runs; the last look is when the campaign is done.
+    # In each of the three rounds, the two sites' blocks have four runs together. `enough` is asked before each round,
+    # and not after the last.
     assert sizes == [0, 4, 8]
 
 
@@ -246,7 +247,7 @@ def test_replays_that_fail_again_and_again_stop_the_campaign(campaign: Campaign)
 
 def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(campaign: Campaign) -> None:
     printed = measured(replace(campaign, runs=5), FAILED)
-    # Two of five blocks with two protocols, each run of which is tried three times.
+    # Two of the five blocks are measured, with two protocols each. Each of their runs is tried REPEATS + 1 times.
     assert len(rows(campaign)) == 2 * 2 * (REPEATS + 1)
     line = "site lte fails alike over all protocols: its other 6 runs are not made; "
     line += "the last reason was load_failed: it broke"
@@ -349,7 +350,8 @@ def test_of_a_block_of_two_networks_the_one_with_enough_runs_gets_no_more(campai
 @pytest.mark.parametrize(
     "outcomes",
     [
-        # One protocol's runs count; two gates reject runs; the machine is at fault.
+        # In the first case, one protocol's runs count; in the second, two different gates reject runs; in the third,
+        # the machine is at fault.
         [SOUND, FAILED],
         [FAILED, replace(FAILED, failures=(), plt=None, requests=SOUND.requests)],
         [replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)],

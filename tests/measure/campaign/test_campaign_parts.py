@@ -121,7 +121,7 @@ def test_where_processors_are_shared_a_canary_serves_until_runs_do_not_count() -
     rows = [here.circumstances(block, print, shared=True) for block in (1, 2)]
     assert [row.canary for row in rows] == [Canary(50, 800), None]
     assert here.circumstances(2, print, shared=True).canary == Canary(51, 800)
-    # With the processors to itself, a block has one of its own.
+    # A block that has the processors to itself has a canary of its own.
     assert here.circumstances(3, print).canary == Canary(52, 800)
 
 
@@ -185,7 +185,7 @@ def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_
     (tmp_path / ROW.folder / "film.mp4").write_bytes(bytes(5000))
     estimate = forecast(open_runs, rows, tmp_path, model)
     assert (estimate.seconds, estimate.bytes) == (30, 10_000)
-    # If a network is twice as slow as modelled for one site, the same is assumed for others.
+    # If one site takes longer or less on a network than modelled, the same factor is assumed for other sites.
     usual = {site: model.forecast((site, "lte")).seconds for site in ("demo-light", "other")}
     scaled = forecast([Run("other", "lte", "tcp", 2)], rows, tmp_path, model)
     assert scaled.seconds == pytest.approx(15 / usual["demo-light"] * usual["other"])

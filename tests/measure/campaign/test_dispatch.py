@@ -72,10 +72,11 @@ def measured(block: Block) -> MeasuredBlock:
 
 @dataclass
 class MadeUpCluster:
-    """Stands in for a `Scheduler`: the events in a cluster with these workers (`present`).
+    """Stands in for a `Scheduler` with the workers `present`. `events` records what happens.
 
-    `outcome`: the result of a block at a worker. `may_begin`: whether a block would end within the budget. Each turn
-    looks for workers (`look_s`), and none waits. `dispatch`: the function that hands out the blocks.
+    `outcome`: the result of a block at a worker. `may_begin`: whether a block would end within the budget. `look_s`:
+    the interval between looks for workers; 0 means that each turn looks, and none waits. `dispatch`: the class that
+    hands out the blocks.
     """
 
     campaign: Campaign
@@ -183,7 +184,7 @@ class Nobody(list[str]):
 
 
 class Comings(list[str]):
-    """Workers that appear only after this many looks."""
+    """Workers that appear late: the first looks find the lists in `looks`, one each."""
 
     def __init__(self, workers: Sequence[str], looks: Any) -> None:
         super().__init__(workers)

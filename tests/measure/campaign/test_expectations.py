@@ -60,7 +60,7 @@ def test_a_page_with_two_final_looks_is_not_rejected_for_either() -> None:
 
 
 def test_a_protocol_over_which_a_page_asks_for_more_keeps_its_runs() -> None:
-    """Three of seven protocols behaved like this on two networks, in each round."""
+    """A page did so on two networks: over three of seven protocols, it sent more requests in every round."""
     usual, more = replace(USUAL, missed=2), replace(USUAL, requests=97, missed=9)
     assert judge([more, more, usual, usual, usual, more, usual] * 2) == {}
 

@@ -203,7 +203,8 @@ def test_blocks_that_another_machine_or_lane_began_are_made_in_any(campaign: Cam
 
 
 class Counted(CoresMethod):
-    """Runs that note how many are being made, on which network; on mss, each waits for another one."""
+    """Runs that record how many of them are made at once on each network. On mss, a run waits until another one
+    begins."""
 
     under_way: list[str] = []  # noqa: RUF012 (of one test)
     most: Counter[str] = Counter()  # noqa: RUF012
@@ -321,7 +322,7 @@ def test_loads_that_share_processors_count_and_their_busy_beginnings_do_not_meet
     measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO()), lanes=campaign.lanes), measure_in_lanes)
     one, other = (row for row in read_rows(campaign.folder) if row.valid)
     assert {one.lane, other.lane} == {1, 2}
-    # One load lasts longer than the other browser needs to start: a page is quiet for seconds.
+    # The loads overlap: a load contains seconds of quiet time, and the other browser needs less than that to start.
     assert all(1 < (row.concurrent_loads or 0) <= 2 for row in (one, other))
     times = [json.loads((campaign.folder / row.folder / TIMES).read_text()) for row in (one, other)]
     for mine, others in permutations(times):

@@ -97,7 +97,7 @@ def test_companions_come_at_every_place_of_a_block() -> None:
 
 
 def test_blocks_without_companions_are_in_the_order_that_they_always_had() -> None:
-    # Campaigns that began with an earlier version are resumed.
+    # If the order changed, campaigns that began with an earlier version could not be resumed.
     assert "".join(run.protocol for run in plan("a", "x", "pqrst", 1, 1)[0]) == "srqtp"
     with_companions = plan("ab", "xy", "pq", 2, 1, {"x": [("x+", "p")]})
     without = plan("ab", "xy", "pq", 2, 1)
@@ -174,6 +174,7 @@ def test_networks_whose_blocks_share_processors_come_together_in_each_round(
     assert set(planned) == set(plan(sites, networks, ["p"], runs, seed))
     parts = [(run.number, run.network in shared) for (run,) in planned]
     assert [number for number, _ in parts] == sorted(number for number, _ in parts)
-    # A round begins as the one before it has ended, so the kind changes once in each round that has both.
+    # A round begins with the kind of network (shared or not) with which the round before it ended. So the kind changes
+    # once in each round that has both.
     changes = sum(one != other for (_, one), (_, other) in pairwise(parts))
     assert changes == (runs if len(shared) < len(networks) else 0)

@@ -35,8 +35,8 @@ RUNS = tuple(Run("site", "dsl", "tcp", number) for number in (1, 2, 3))
 
 @dataclass(frozen=True)
 class ScriptedMethod(Method):
-    """A method whose loads are simulated; `events` records the events in order. Films have been analysed when runs
-    end."""
+    """A method whose loads are simulated; `events` records the events in order. When a run ends, its film has already
+    been analysed."""
 
     events: list[str] = field(default_factory=list)
     endings: dict[Path, threading.Event] = field(default_factory=dict)
@@ -331,7 +331,7 @@ def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(tm
         assert preparer.take(RUNS[1]) is None
         assert method.events == ["prepare 1-1", "close 1-1"]
         method.events.clear()
-        # Nobody waits for a load that was prepared in vain, either.
+        # Waiting for another run (`settle`) also closes a load that was prepared in vain, instead of waiting for it.
         preparer.prepare(lambda: (RUNS[0], setting), method, None)
         preparer.settle(RUNS[1])
         assert method.events == ["prepare 1-1", "close 1-1"]

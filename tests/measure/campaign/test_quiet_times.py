@@ -131,7 +131,8 @@ def test_the_page_does_not_wait_for_what_frames_of_other_sites_ask_for(tmp_path:
 
 
 def test_metrics_of_a_shorter_film_are_measured_by_its_own_last_picture() -> None:
-    # At 1000, the picture is final; the 40 of 80 before it is half of that.
+    # The shorter film ends with the picture at 1000 ms, which is 80 % complete, and final in this film. So the picture
+    # before it, at 40 %, is half complete.
     steps = ((0.0, 0), (400.0, 40), (1000.0, 80), (3000.0, 100))
     changes = changed_metrics(steps, 2000)
     assert changes["lvc"] == changes["vc85"] == 1000 - 3000
@@ -142,7 +143,7 @@ def test_metrics_of_a_shorter_film_are_measured_by_its_own_last_picture() -> Non
 def test_gates_are_asked_again(tmp_path: Path) -> None:
     rows = [replace(ROW, run=number, folder=f"runs/s/lte/tcp/{number}-1") for number in range(1, 8)]
     many = tuple((f"/{number}.png", 4300, 4400) for number in range(5))
-    # One valid run of seven sends a request late that the others send at once.
+    # One of the seven valid runs sends requests late that the others send at once.
     late_url = "request_failed: ERR_CONNECTION_RESET: https://a.example/late.png"
     rows.append(rejected(late_url, run=8, folder="runs/s/lte/tcp/8-1"))
     folder = campaign(tmp_path / "c", rows)

@@ -280,7 +280,7 @@ def test_the_runs_of_a_package_are_counted_whatever_makes_them_many(
 
 @pytest.mark.parametrize("file", [*FILES, METADATA])
 def test_a_file_of_a_package_that_is_too_long_is_not_read(package: Path, tmp_path: Path, file: str) -> None:
-    """Sparse files take no space on the disk, but all of it when they are copied."""
+    """The file is sparse: it takes no space on the disk, but a copy of it would fill the disk."""
     limit = MOST_BYTES[(package / file).suffix]
     with (package / file).open("r+b") as long:
         long.truncate(1 << 40)
@@ -376,7 +376,7 @@ def test_a_package_has_no_pictures_and_packages_of_what_was_taken_up_keep_the_di
 
 
 def test_runs_from_elsewhere_have_the_picture_of_a_later_run_that_looks_alike(tmp_path: Path) -> None:
-    """The first run here that looks different from all others is also found."""
+    """The package has only digests of pictures. The first run here looks different from all others, and is rejected."""
     folder, there = tmp_path / "try", tmp_path / "there"
     rows = [row_of(number) for number in range(1, ENOUGH + 3)]
     package_of_rows(there, folder, rows[:ENOUGH])

@@ -14,7 +14,7 @@ def packet(at_s: float, payload_bytes: int, fields: Mapping[str, str], *, from_s
 
 
 def tcp(at_s: float, seq: int, length: int, records: str = "", types: str = "", frames: str = "") -> CapturedPacket:
-    """A segment sent by the server; `frames` as stream:length."""
+    """A segment sent by the server; `frames` lists its HTTP/2 frames as stream:length."""
     pairs = [frame.partition(":") for frame in frames.split(",") if frame]
     fields = {
         "tcp.seq": str(seq),
@@ -27,9 +27,9 @@ def tcp(at_s: float, seq: int, length: int, records: str = "", types: str = "", 
 
 
 def test_frames_of_http2_are_found_in_records_that_are_complete_only_packets_later() -> None:
-    # A handshake record of 100 bytes, then one with a frame of 291 bytes of stream 1 and one of 191 of stream 3. With
-    # the frames' headers these are 500 bytes, with type and tag 517, with the record's header 522. A packet ends 222
-    # bytes into this record.
+    # The first record is a handshake of 100 bytes. The second has two frames: 291 bytes of stream 1 and 191 of stream
+    # 3. With the frames' headers, these are 500 bytes; with the record's type and tag, 517; with its header, 522. The
+    # first packet ends 222 bytes into the second record.
     connection = CapturedConnection(
         "h2",
         (

@@ -32,7 +32,8 @@ WHOLE_INDEX = 3000.0
 
 
 class Machine:
-    """A processor that is `factor` times as fast as at first; if `stuck` is set, any share of it gives this index."""
+    """A processor that is `factor` times as fast as at first; if `stuck` is set, every limited share gives that
+    index."""
 
     def __init__(self) -> None:
         self.factor, self.stuck, self.trials = 1.0, 0.0, 0

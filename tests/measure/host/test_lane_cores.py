@@ -32,7 +32,7 @@ def tell(folder: Path, processors: dict[int, tuple[str, int, int]]) -> None:
 
 
 def threads(cores: int, *, adjacent: bool) -> dict[int, tuple[str, int, int]]:
-    """This many cores of two threads, numbered side by side, or n and n + `cores`."""
+    """Cores with two threads each. The numbers of a core's threads are adjacent, or n and n + `cores`."""
     pairs = [(2 * core, 2 * core + 1) if adjacent else (core, core + cores) for core in range(cores)]
     return {number: (f"{pair[0]},{pair[1]}", 0, 0) for pair in pairs for number in pair}
 
@@ -113,7 +113,8 @@ def test_the_campaigns_own_process_stays_out_of_the_way() -> None:
         return cores_beside(lanes_of(count, [(core,) for core in range(cores)]), range(cores))
 
     assert beside(2 * CORES_FOR_PLACES + 1) == {2 * CORES_FOR_PLACES}
-    # Films are analysed on these processors of each lane; on any processor if lanes are too small for places.
+    # Without a core outside the lanes, it takes the processor of each lane on which films are analysed, or any
+    # processor if lanes are too small for places.
     assert len(beside(2 * CORES_FOR_PLACES)) == 2
     assert beside(4) == {0, 1, 2, 3}
 

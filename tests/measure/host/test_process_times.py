@@ -10,7 +10,8 @@ import pytest
 
 from measure.host.process_times import Account, Schedstat, Taskstats
 
-# A thread, which has ended when the line is printed, and the main thread run for the given times.
+# A thread runs for 0.1 s of processor time, and ends. Then the main thread runs for 0.05 s, and prints the process's
+# total.
 THREADS = """
 import sys, threading, time
 def run(seconds):

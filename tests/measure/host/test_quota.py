@@ -62,7 +62,7 @@ def can_limit() -> None:
 @pytest.mark.usefixtures("can_limit")
 def test_a_command_gets_its_share_and_leaves_no_group() -> None:
     done = subprocess.run([*QUOTA, "0.3", sys.executable, "-c", BURN], capture_output=True, text=True, check=True)
-    # Next to other programs it gets less; starting takes some of its first periods.
+    # The command gets less next to other programs, and its start takes some of its first periods.
     assert 0.02 < float(done.stdout) < 0.45
     assert not groups()
 

@@ -105,7 +105,7 @@ def test_one_browser_starts_at_a_time_and_no_load_begins_meanwhile(tmp_path: Pat
         steps.enter("starts", SharedProcessors(tmp_path).starting())
         steps.order.append("started")
     steps.join()
-    # The browser that waited comes before the load that begins.
+    # A browser that waits to start takes its turn before a load that waits to begin.
     assert steps.order == ["started", "starts", "begins"]
 
 

@@ -139,7 +139,8 @@ def test_as_many_threads_as_there_are_may_wait() -> None:
             now_s += 0.1
     finally:
         stop.set()
-    # Three threads and more can have waited for that together. A child of this process has one, and cannot.
+    # In 0.2 s, the three threads and the main thread can have waited for 790 ms together; a process with a single
+    # thread cannot.
     assert samples.wait_ms[REST][-1] == 790
 
 
@@ -165,7 +166,7 @@ def test_a_process_that_got_the_number_of_one_that_ended_counts_for_nothing() ->
         os.sched_setaffinity(root.pid, {min(cores)})
         samples.sample()
         assert samples.affinity == {min(cores)}
-        # The process began later than the one that was seen, and may run elsewhere.
+        # From here on, a later process has the same PID, and may run on other processors.
         others[root.pid] = Birth(1, 1 << 40)
         os.sched_setaffinity(root.pid, cores)
         account.now = ProcessTimes(9_000_000, 1_000_000)

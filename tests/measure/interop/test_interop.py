@@ -52,7 +52,7 @@ class Elsewhere(Server):
 
 
 class HereOnly(Elsewhere):
-    """The same without programs: it is set up, but no protocol setting names it."""
+    """The same server, but it needs no program, so it counts as set up. No protocol setting names it."""
 
     name = "here-only"
     programs: ClassVar = {}

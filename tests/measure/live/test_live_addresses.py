@@ -40,7 +40,7 @@ def test_a_page_that_is_loaded_live_reaches_no_address_that_is_not_public(tmp_pa
     attempts = {f"fetch {url}" for url in (*ATTEMPTS, *SECURE_ATTEMPTS)}
     attempts |= {f"{way} {url}" for way in ("WebSocket", "WebTransport") for url in FEW_ATTEMPTS}
     assert outcomes[1] == {**dict.fromkeys(attempts, "refused"), "WebRTC ": "reached"}
-    # A name that now points to a neighbour still leads to the address at recording.
+    # A name that has pointed to a neighbour since the recording still leads to the recorded address.
     assert sum(line.startswith(f"{REBOUND} GET / ") for line in requests) >= 2
     site = Site.load(tmp_path / "evil.example")
     assert set(site.addresses) == {"evil.example", REBOUND}

@@ -35,10 +35,10 @@ PACKET_NS = LARGE_BYTES * 8e3 / MBPS
 def arrivals(
     packets: int, offered_mbps: float, *, loss: float = 0.0, managed: bool = False, later_mbps: float = MBPS
 ) -> Times:
-    """The arrivals after a queue and a link.
+    """Simulated arrivals of packets that have passed a queue and a link.
 
     The queue drops packets when it is full; if it is `managed`, it drops more packets the more are waiting. The link
-    loses some packets at random, and its rate changes in the middle.
+    loses some packets at random, and its rate changes to `later_mbps` in the middle.
     """
     draws = random.Random(1)
     sent_ns, free_ns = 0.0, 0.0

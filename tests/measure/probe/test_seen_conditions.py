@@ -40,7 +40,7 @@ def test_delays_are_compared_from_when_the_network_began(began_ms: float) -> Non
     assert abs(longer.delay_ms - longer.expected_delay_ms) > 1
 
 
-# One second of 9.6 Mbit/s, half a second of outage, one second of steps.
+# One second of 9.6 Mbit/s, half a second of outage, and one second with 60 opportunities at once every 50 ms.
 BURSTS = [*range(1, 801), *(ms for ms in range(1301, 2301, 50) for _ in range(60))]
 
 

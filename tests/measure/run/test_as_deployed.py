@@ -20,8 +20,8 @@ from tuning import networks, protocols
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads]
 
 DSL = networks.load()["dsl"]
-# Runs next to the servers: from now on they receive nothing over UDP, and senders get no error. (The kernel applies
-# rules in order, beginning with the rule for local addresses.)
+# This runs next to the servers: from then on they receive nothing over UDP, and senders get no error. (The kernel
+# applies rules in order, by default the rule for local addresses first, so this moves that rule behind the new one.)
 WITHOUT_UDP = """
 ip rule add pref 10 lookup local && ip rule del pref 0 && ip rule add pref 5 ipproto udp dport 443 blackhole &&
 echo ready && exec sleep infinity

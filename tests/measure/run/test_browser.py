@@ -58,7 +58,8 @@ def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     configs = [config(recorded, one) for one in PROTOCOLS.values() if not (one.early_data or one.alternative_service)]
     for each in configs:
         args = [switch for switch in each["chrome"]["args"] if "quic" not in switch]
-        # Two exceptions: a HelloRetryRequest would reject 0-RTT, and some protocols have no backup connections.
+        # Two switches may differ: that of 0-RTT, which a HelloRetryRequest would reject, and that of backup
+        # connections, which some protocols do not have.
         args = [switch.replace("zero_rtt/true", "zero_rtt/false") for switch in args]
         each["chrome"]["args"] = [switch.replace(f",{BACKUP}", "") for switch in args]
     assert all(each == configs[0] for each in configs)
@@ -124,5 +125,5 @@ def test_the_pointer_starts_beside_the_window(tmp_path: Path) -> None:
 def test_a_load_may_take_as_long_as_the_network_needs(
     tmp_path: Path, network: str, at_least_s: float, at_most_s: float
 ) -> None:
-    # 1 MB takes 0.76 s on LTE; with 3 % loss and 760 ms, one connection gets about 100 kbit/s.
+    # 1 MB takes 0.76 s on LTE. On MSS, with 3 % loss and a round trip of 760 ms, one connection gets about 100 kbit/s.
     assert at_least_s < browser.load_limit_s(site(tmp_path), NETWORKS[network]) < at_most_s

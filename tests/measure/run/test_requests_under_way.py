@@ -109,8 +109,8 @@ def loaded(site: Site, browser: str, protocol: str, folder: Path) -> tuple[Evide
 @pytest.mark.loads
 @BROWSERS
 def test_an_answer_that_is_under_way_is_waited_for_and_nothing_else(site: Site, tmp_path: Path, browser: str) -> None:
-    # One transport is enough, since the browser knows what is under way; the other page is loaded over the other
-    # transport.
+    # One transport is enough, since the browser reports which requests are under way, whatever the transport. The page
+    # with sound is loaded over the other one.
     evidence, waited_s = loaded(site, browser, "quic", tmp_path)
     assert evidence.plt is not None and evidence.plt < 1000 * SCRIPT_S
     urls = [request.url for request in page_requests(tmp_path / REQUEST_LOG, evidence.requests)]

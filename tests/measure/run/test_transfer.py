@@ -39,7 +39,7 @@ def test_content_counts_as_it_was_transferred_and_only_what_came_over_the_networ
     for at_ms in (1500, 1999, 2001):
         events += [event(at_ms, 1, "URL_REQUEST_JOB_BYTES_READ", byte_count=100)]
         events += [event(at_ms, 1, "URL_REQUEST_JOB_FILTERED_BYTES_READ", byte_count=300)]
-        # One response without an encoding, and one from the cache.
+        # Source 2 is a response without a content encoding. Source 3 is one from the cache, which does not count.
         events += [event(at_ms, source, "URL_REQUEST_JOB_FILTERED_BYTES_READ", byte_count=7) for source in (2, 3)]
     assert transfer(tmp_path, *events) == Transfer(2 * 100 + 2 * 7, 0, 0)
 
@@ -72,7 +72,7 @@ def evidence(**values: Any) -> Evidence:
 
 def test_goodput_and_utilisation_are_of_the_time_until_the_load_event() -> None:
     metrics = read_metrics(evidence(transfer=Transfer(100_000, 125_000, 6_250), up_mbps=1.0, down_mbps=4.0))
-    # 0.8 Mbit in half a second; 1 of 2 Mbit, and 0.05 of 0.5 Mbit.
+    # In half a second, 0.8 Mbit of content arrive. Packets take 1 of 2 Mbit down, and 0.05 of 0.5 Mbit up.
     assert {name: metrics[name] for name in metrics.keys() - {*time_names(), *web_names()}} == pytest.approx(
         {"goodput_mbps": 1.6, "down_utilisation": 0.5, "up_utilisation": 0.1}
     )

@@ -90,7 +90,7 @@ def test_a_load_begins_when_it_is_told_and_tells_when_it_is_over() -> None:
             assert prompter.await_sign(ended, QUIET, OVER) == QUIET
             assert prompter.await_sign(ended, OVER) == OVER
         # The visit's standard input, which its programs inherit, contains none of the messages.
-        # The film is not looked at any more once it has the first paint.
+        # The film is no longer searched for the first paint once this was found.
         assert visit.stdout.readline() == "b'' [True]\n"
 
 

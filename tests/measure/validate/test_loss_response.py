@@ -114,7 +114,7 @@ def test_a_control_that_is_not_known_is_told_to_be_unchecked() -> None:
 
 
 def without_the_start(whole: Flight) -> Flight:
-    """The window doubles in each round trip until the loss."""
+    """The flight `whole`, with a window that doubles in each round trip until the loss."""
     start = np.minimum(1, 2 ** ((whole.at_s - DETECTED_S) / RTT_S))
     return replace(whole, in_flight_bytes=whole.in_flight_bytes * start)
 

@@ -24,7 +24,7 @@ from tuning.networks import Network
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 NETWORK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=16, queue_ms=60, loss=0.1)
-# This network differs in each setting that has a check.
+# This network differs from NETWORK in each setting that has a check.
 OTHER = Network("o", min_rtt_ms=24, up_mbps=3.88, down_mbps=16, queue_ms=40)
 # Setting → the checks that fail when it is not as configured.
 CHECKS = {
@@ -54,8 +54,8 @@ up_mbps = 10
 down_mbps = 10
 up_conditions = "delays.csv"
 """
-# A measurement mostly waits; each has its own namespaces. (Scatter is measured alone, since other processes increase
-# it.)
+# Several measurements run at once, since each mostly waits, and has namespaces of its own. (The networks in
+# `alone` are measured one at a time, since other processes increase their scatter.)
 AT_ONCE = 4
 
 

@@ -28,7 +28,7 @@ def test_servers_are_as_far_as_set_and_one_that_is_not_is_found(delayed: Delayed
     checks = judge_server_rtts(delayed, measure_server_rtts(delayed))
     assert [check.configured for check in checks] == [f"{extra_ms:.3g} ms" for extra_ms in EXTRA_MS]
     assert [check.name for check in checks if not check.passed] == []
-    # The emulator places one server half a millisecond nearer, and ignores another.
+    # The emulator gives one server half a millisecond too little, and another no extra round-trip time at all.
     *_, nearer, forgotten = delayed.extra_rtts_ms
     wrong = {**delayed.extra_rtts_ms, nearer: delayed.extra_rtts_ms[nearer] - 0.5, forgotten: 0.0}
     spec = ReplaySpec(delayed.folder, NETWORK, protocols.load()["quic"], extra_rtts_ms=wrong)

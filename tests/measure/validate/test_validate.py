@@ -87,7 +87,7 @@ def observations(sites: Mapping[str, Site]) -> Observations:
     return Observations(sites)
 
 
-# Each protocol is loaded once, by the lane of its cases.
+# All cases of a protocol are in one lane, so that the protocol is loaded only once.
 LANES = {name: pytest.mark.loads(group="validation", lane=lane) for lane, name in enumerate(("tcp+", "quic"))}
 OTHER_QUIC: dict[str, object] = {"congestion_control": "bbr", "known_servers": False}
 

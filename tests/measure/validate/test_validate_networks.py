@@ -74,7 +74,7 @@ def test_packets_that_are_lost_behind_each_other_are_told_from_times_off() -> No
     runs = list(lost_runs(flow.packets, arrived))
     assert {number for run in runs for number in run} == lost
     seen = outages(arrived, [run for run in runs if len(run) >= 7], flow, 7, OnOff(2.3, 0.2))
-    # The last outage did not end before the flow did.
+    # The last outage did not end before the flow did, so it is not counted.
     assert seen.count == 6
     assert seen.off_s == pytest.approx(0.2, abs=0.002)
     assert seen.on_s == pytest.approx(2.3, abs=0.002)
@@ -109,7 +109,8 @@ def test_repairs_that_end_after_some_tries_are_told_without_bias(waits: bool) ->
 @pytest.mark.parametrize(
     ("queue", "dropped", "wait_ms"),
     [
-        # 1.1 times what the link carries, minus the content of the queue at the end, which is still sent.
+        # The flow sends 1.1 times what the link carries. The surplus is dropped, except for the content of the queue at
+        # the end, which is still sent.
         (PACKETS, 1 - 1 / 1.1 - 40 / 4000, 40 * 1.428),
         (HEAD, 1 - 1 / 1.1 - 70 / 4000, 70 * 1.428 / 1.1),
         (INFINITE, 0, 0.75 * 4000 * 1.428 * 0.1 / 1.1),

@@ -18,7 +18,7 @@ KNOWN = load()
 
 
 def texts_of(settings: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    """Table 1 of a campaign with these protocols: name → settings."""
+    """The texts of Table 1 for a campaign with the protocols in `settings` (name → settings)."""
     campaign = simulated_table(Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=2))
     document = replace(campaign.document, settings=replace(campaign.settings, protocols=settings))
     return protocols(replace(campaign, document=document), list(settings)).texts
