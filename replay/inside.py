@@ -148,7 +148,8 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
 
 @contextmanager
 def _served(serving: Serving) -> Iterator[None]:
-    """Serve while the context lasts. A site may have more servers than a program may usually have open descriptors."""
+    """Serve while the context lasts. A site may need more descriptors than the usual limit permits, so the limit is
+    raised while its servers start."""
     usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(usual, min(most, MOST_DESCRIPTORS)), most))
     with server_of(serving.protocol).serve(serving):

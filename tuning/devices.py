@@ -12,8 +12,8 @@ ON = "-on-"
 # On a campaign's second and further browsers, a network is called `lte@firefox`. No network's own name contains this
 # sign.
 IN_BROWSER = "@"
-# Lighthouse's BenchmarkIndex; the fastest processors reach a few thousand. A device slower than the slowest here would
-# get less than a tenth of a fast processor, which the kernel does not grant evenly: its index scattered by 15 %.
+# Lighthouse's BenchmarkIndex; the fastest processors reach a few thousand. A slower device than these would get less
+# than a tenth of a fast processor's time. The kernel does not grant so small a share evenly: the index varied by 15 %.
 LEAST_INDEX, MOST_INDEX = 200, 5000
 MOST_CORES = 16
 # How long a pace check takes (s): the start of the benchmark, and its trials on each device.

@@ -87,7 +87,8 @@ def calibrate(
     announce: Callable[[str], None],
     material: Mapping[str, Any],
 ) -> Lanes:
-    """The lanes that a machine with these `cores` takes; `material` describes for the record what is loaded."""
+    """Find out how many lanes a machine with these `cores` supports. `material` describes the loads; it is kept with
+    the calibration."""
     result = search(most_lanes(len(cores)), measure_round, announce, in_lanes)
     lanes = ONE_LANE if result.count == 1 else Lanes(result.count, lanes_of(result.count, list(cores)))
     return replace(lanes, calibration={**asdict(result), "cores": list(cores), **material})

@@ -113,8 +113,8 @@ def _take_standard_input() -> socket.socket:
 
 
 class Prompter:
-    """The end of the process that prepared the load. `standard_input` is for the visit; close it here once the visit
-    has it."""
+    """The preparing process's side of the sockets to the visit. The visit inherits `standard_input`; then this process
+    must close it."""
 
     def __init__(self) -> None:
         self._socket, self.standard_input = socket.socketpair()

@@ -64,7 +64,7 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     table.loc[table["late"] > 0, COUNTS] = 0
     table = table.fillna(dict.fromkeys(COUNTS, 0)).astype(dict.fromkeys(COUNTS, int))
     left_out = {(cell["site"], cell["network"]): cell for cell in campaign.document.study.get("left_out", ())}
-    # A cell that is left out is left out in all browsers.
+    # The study lists the cells that it leaves out without a browser: they are left out in all of them.
     states = [
         _state(row, left_out.get((row["site"], campaign.clients[row["network"]].network))) for row in records(table)
     ]

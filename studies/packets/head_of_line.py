@@ -97,8 +97,8 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Blocking:
-    """The deliveries of one connection, in the order of its sequence (QUIC: stream by stream), and the number of
-    gaps."""
+    """The deliveries of one connection, and the number of gaps. Deliveries are in the order of their sequence numbers;
+    those of QUIC stream by stream."""
 
     deliveries: tuple[Delivery, ...]
     gaps: int

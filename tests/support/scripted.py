@@ -144,8 +144,8 @@ def scripted_campaign(
 def measured(campaign: Campaign, *outcomes: Outcome, script: Script | None = None, **arguments: Any) -> str:
     """Measure `campaign` on a machine that is never busy; returns the output.
 
-    Its loads return `outcomes` in turn, or the results of `script`, or are made by its own method; `arguments` are
-    those of `measure`.
+    The loads return the results of `script` if given, else `outcomes` in turn. With neither, the campaign's own method
+    makes them. `arguments` are passed to `measure`.
     """
     printed = io.StringIO()
     if script or outcomes:

@@ -32,7 +32,8 @@ def _round_trip(case: Whole) -> Iterator[Check]:
 
 
 def _early_ms(network: Network) -> float:
-    """The permitted error of the shortest round trip, in ms: among many echoes, one is early in both directions."""
+    """The permitted error of the shortest round trip, in ms. It has the jitter twice: of many echoes, some have the
+    least delay in both directions."""
     return tolerance_ms(network) + network.jitter_ms
 
 

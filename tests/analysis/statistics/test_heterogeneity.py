@@ -67,7 +67,8 @@ def test_no_variance_at_all_has_a_point_as_interval() -> None:
 
 
 def test_a_shrunken_site_by_hand() -> None:
-    """Five sites, tau squared 0.25 and errors 0.25: halfway, times Morris's (k - 3) / (k - 1)."""
+    """Tau squared is 0.25, and so is the variance of each of the five sites. So each site shrinks by
+    0.25 / (0.25 + 0.25), times Morris's (k - 3) / (k - 1)."""
     centres = np.array([-1.0, -0.5, 0.0, 0.5, 1.0]) * np.sqrt(0.5 / 0.625)
     estimate, low, high = shrink(known(centres.tolist(), [0.25] * 5), 0.95)
     assert estimate == pytest.approx(centres * (1 - 0.5 * 2 / 4), rel=1e-4)

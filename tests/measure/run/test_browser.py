@@ -125,5 +125,6 @@ def test_the_pointer_starts_beside_the_window(tmp_path: Path) -> None:
 def test_a_load_may_take_as_long_as_the_network_needs(
     tmp_path: Path, network: str, at_least_s: float, at_most_s: float
 ) -> None:
-    # 1 MB takes 0.76 s on LTE. On MSS, with 3 % loss in each direction and a round trip of 760 ms, one connection gets about 100 kbit/s.
+    # 1 MB takes 0.76 s on LTE. On MSS, with 3 % loss in each direction and a round trip of 760 ms, one connection gets
+    # about 100 kbit/s.
     assert at_least_s < browser.load_limit_s(site(tmp_path), NETWORKS[network]) < at_most_s
