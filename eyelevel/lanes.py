@@ -194,13 +194,13 @@ def require_sharing(campaign: Campaign, lanes: Lanes) -> None:
     fault = None
     for name in lanes.at_once:
         if not (network := campaign.networks.get(name)):
-            fault = f"{name} is none of the campaign's networks"
+            fault = f"{name} is none of the campaign's networks; leave it out, or add it to NET"
         elif type(campaign.method) is not Method:
-            fault = "only loads of pages can share processors, not those of a study"
+            fault = "only loads of pages can share processors, not those of a study; use LANES=1"
         elif any(device_of(browser) for browser in campaign.browsers):
-            fault = "a device needs its processors alone"
+            fault = "a device needs its processors alone; use LANES=1, or no DEVICE"
         elif not campaign.loading.filmed:
-            fault = "without a film nobody sees when a load's busy beginning is over"
+            fault = "without a film nobody sees when a load's busy beginning is over; use LANES=1, or film the loads"
         else:
             fault = sharing_fault(network)
         if fault:
@@ -218,4 +218,6 @@ def memory_fault(lanes: Lanes) -> str | None:
 
 def sharing_fault(network: Network) -> str | None:
     """Why no loads on `network` can share processors; or None."""
-    return f"{network.name} changes with time, from when its emulator starts" if network.follows_clock else None
+    if not network.follows_clock:
+        return None
+    return f"{network.name} changes with time, from when its emulator starts; no loads can share processors on it"

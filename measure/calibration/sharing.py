@@ -1,9 +1,8 @@
 """Finds out how many loads on a network can share the processors of a lane: the largest number of which no load is
 slower.
 
-Each round loads pages one at a time, and the number under test at once. The network loses no packets in these loads:
-losses would scatter times by tens of percent; without losses, times repeat to within a percent. This module only
-measures times; it does not interpret them.
+Each round loads pages one at a time, and the number under test at once. The network loses no packets in these loads,
+since losses scatter times by tens of percent. This module only measures times; it does not interpret them.
 """
 
 import math

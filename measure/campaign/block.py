@@ -12,8 +12,8 @@ time. The next run begins when no film is being analysed, unless films have core
     its film                     ├─ analysed ──────┤
     the next                     └─ prepared ──────┴─ load, quiet ─┬─ …
 
-Where blocks share processors (`Block.at_once`), no run is prepared: its browser starts when no other load there waits
-for its first paint (`measure.host.sharing`).
+No run is prepared if blocks share processors (`Block.at_once`): its browser starts when no other load there waits for
+its first paint (`measure.host.sharing`).
 """
 
 import math

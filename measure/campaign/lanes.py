@@ -5,9 +5,8 @@ Runs that are compared stay together: one lane makes all runs of a block, one af
 made later because the campaign was stopped or a run was rejected. The other lanes meanwhile measure other blocks, whose
 runs begin at other moments and in another order, so they favour none of the compared runs.
 
-Where loads on a network share processors, several lanes have the same cores, and a block of that network takes only a
-share of them: several blocks run there at once if their shares add up to at most one. A block of any other network
-takes all the cores.
+Several lanes have the same cores if loads on a network share processors. A block of that network takes only a share of
+the cores, and as many blocks run there at once as their shares fit. A block of any other network takes all.
 
 Only this process writes rows and decides what follows from them, as with one lane.
 """

@@ -109,7 +109,7 @@ def _locked(path: Path, kind: int) -> Iterator[None]:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise EyelevelError(f"loads cannot share processors: {path}: {error.strerror}") from None
+        raise EyelevelError(f"loads cannot share processors: {path}: {error.strerror}; resume the campaign") from None
     try:
         fcntl.flock(descriptor, kind)
         yield
