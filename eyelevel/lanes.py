@@ -220,4 +220,4 @@ def sharing_fault(network: Network) -> str | None:
     """Why no loads on `network` can share processors; or None."""
     if not network.follows_clock:
         return None
-    return f"{network.name} changes with time, from when its emulator starts; no loads can share processors on it"
+    return f"{network.name} changes with time, so loads cannot share processors on it; leave it out"

@@ -1,6 +1,7 @@
 """When a block's films are analysed, on which cores, and in which process."""
 
 import os
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
@@ -21,15 +22,15 @@ class Analyses:
 
     If `layout` has cores for analyses, films are analysed in processes of their own while further runs are measured.
     Otherwise films are analysed while nothing is measured: those of brief runs before the next run begins, the others
-    at the end. When the context ends, analyses that have not begun are dropped.
+    at the end. When the context ends, analyses that have not begun are dropped. With `idle`, analyses have idle
+    priority (SCHED_IDLE, sched(7)).
     """
 
-    def __init__(self, method: Method, layout: Layout | None) -> None:
+    def __init__(self, method: Method, layout: Layout | None, *, idle: bool = False) -> None:
         self._analyse = partial(analyse_apart, method) if layout else method.analyse
         self._has_cores = layout is not None
         cores = layout.analysis if layout else sorted(os.sched_getaffinity(0))
-        # CPU affinity belongs to a thread; programs that the thread starts inherit it.
-        self._workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
+        self._workers = ThreadPoolExecutor(len(cores), initializer=_begin_worker, initargs=(cores, idle))
         self._analyses: dict[Path, Future[None]] = {}
         self._later_films: list[Path] = []
 
@@ -61,3 +62,10 @@ class Analyses:
         later = [self._workers.submit(self._analyse, folder) for folder in self._later_films]
         for analysis in (*self._analyses.values(), *later):
             analysis.result()
+
+
+def _begin_worker(cores: Collection[int], idle: bool) -> None:
+    # Both belong to a thread; programs that the thread starts inherit them.
+    os.sched_setaffinity(0, cores)
+    if idle:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -12,8 +12,9 @@ time. The next run begins when no film is being analysed, unless films have core
     its film                     ├─ analysed ──────┤
     the next                     └─ prepared ──────┴─ load, quiet ─┬─ …
 
-No run is prepared if blocks share processors (`Block.at_once`): its browser starts when no other load there waits for
-its first paint (`measure.host.sharing`).
+No run is prepared before its turn if blocks share processors (`Block.at_once`): its browser starts when no other load
+there waits for its first paint (`measure.host.sharing`). Starting it, and analysing films, have idle priority there,
+since other loads are being measured.
 """
 
 import math
@@ -127,7 +128,7 @@ def measure_block(
         layout = now.layout if now else None
         browsers = {folders[run]: block.settings[run].loading.browser for run in unmade_runs}
         devices = {folder: device for folder, browser in browsers.items() if (device := device_of(browser))}
-        with at_their_paces(devices, layout, warn), Analyses(method, layout) as analyses:
+        with at_their_paces(devices, layout, warn), Analyses(method, layout, idle=block.is_shared) as analyses:
             for run in open_runs:
                 if run not in unmade_runs:
                     analyses.add(folders[run], math.inf)

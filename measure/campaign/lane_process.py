@@ -17,7 +17,7 @@ from measure.campaign.lane import Ending, LaneSetting
 from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.host.idle_priority import idle_priority
+from measure.host.idle_priority import IdlePriority, idle_priority
 from measure.host.sharing import ALONE, SharedProcessors
 
 
@@ -36,9 +36,9 @@ class LaneStore(FolderStore):
         super().keep(*rows)
 
 
-def serve(folder: Path, slot: Slot, connection: Connection) -> None:
+def serve(folder: Path, slot: Slot, connection: Connection, idle: IdlePriority | None = None) -> None:
     """Measure the blocks that arrive on `connection` into the campaign's `folder`, until the connection is closed or a
-    block cannot be measured."""
+    block cannot be measured. Runs are prepared early at `idle` priority, if given."""
     while True:
         try:
             block: Block = connection.recv()
@@ -46,7 +46,7 @@ def serve(folder: Path, slot: Slot, connection: Connection) -> None:
             return
         store = LaneStore(folder, block.earlier, connection)
         try:
-            with idle_priority() as idle, Preparer(store, idle) as preparer:
+            with Preparer(store, idle) as preparer:
                 measure_block(block, store, slot, connection.send, preparer)
         except (EyelevelError, OSError) as error:
             error.add_note(f"in lane {slot.lane}: {traceback.format_exc()}")
@@ -72,9 +72,10 @@ def main(descriptor: int) -> None:
                 text = f"lane {setting.lane.number} runs on the processors {sorted(cores)}, not {setting.lane.cores}"
                 connection.send(Ending(EyelevelError(text)))
                 return
-            sharing = SharedProcessors(setting.sharing) if setting.sharing else ALONE
-            slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number, sharing)
-            serve(setting.folder, slot, connection)
+            with idle_priority() as idle:
+                sharing = SharedProcessors(setting.sharing, idle) if setting.sharing else ALONE
+                slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number, sharing)
+                serve(setting.folder, slot, connection, idle)
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         sys.exit(128 + signal.SIGTERM)
 

@@ -139,6 +139,7 @@ class Method:
             Moments(begin_next, moments.over, circumstances.sharing),
         )
         seconds = time.monotonic() - started
+        loads = circumstances.sharing.concurrent_loads
         document = {
             "started_at": started_at,
             "seconds": round(seconds, 3),
@@ -150,7 +151,7 @@ class Method:
             "block": circumstances.block,
             "machine": circumstances.machine,
             "lane": circumstances.lane,
-            "concurrent_loads": round(circumstances.sharing.concurrent_loads, 2),
+            "concurrent_loads": None if loads is None else round(loads, 2),
             "lane_cores": None if circumstances.lane is None else sorted(os.sched_getaffinity(0)),
             "canary": asdict(circumstances.canary) if circumstances.canary else None,
             "slowness": round(circumstances.slowness, 3),

@@ -22,6 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from base.errors import EyelevelError
+from measure.host.idle_priority import IdlePriority
 
 START, WANTED, LOADS = "start", "wanted", "loads"
 BEGINS, ENDS = "+1", "-1"
@@ -31,8 +32,11 @@ class Sharing:
     """A load's view of the loads that share its processors. This class is for a load that has them to itself."""
 
     is_shared = False
-    # The mean number of loads that were under way during the last load, itself included.
-    concurrent_loads = 1.0
+    # The priority at which a load is prepared, for loads that are not prepared before their turn; None: the ordinary
+    # one.
+    idle: IdlePriority | None = None
+    # The mean number of loads that were under way during the last load, itself included; None if it did not begin.
+    concurrent_loads: float | None = 1.0
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -45,18 +49,22 @@ class Sharing:
         yield
 
     def end(self) -> None:
-        """The load that has begun last is over."""
+        """The load is over, if one has begun."""
 
 
 ALONE = Sharing()
 
 
 class SharedProcessors(Sharing):
-    """The loads that share processors and take turns by the files in `folder`."""
+    """The loads that share processors and take turns by the files in `folder`. They are prepared at `idle` priority,
+    if given, so that servers and browsers that start take only time that no other load needs."""
 
     is_shared = True
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, folder: Path, idle: IdlePriority | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.idle = idle
         self._start, self._wanted, self._loads = folder / START, folder / WANTED, folder / LOADS
         self._clock = clock
         self._began_s: float | None = None
@@ -64,6 +72,7 @@ class SharedProcessors(Sharing):
     @contextmanager
     def starting(self) -> Iterator[None]:
         with _locked(self._wanted, fcntl.LOCK_SH), _locked(self._start, fcntl.LOCK_EX):
+            self.concurrent_loads = None
             yield
 
     @contextmanager
@@ -81,7 +90,7 @@ class SharedProcessors(Sharing):
             self.concurrent_loads = mean_number(self._loads.read_text(), began_s, ended_s)
 
     def _note(self, change: str) -> float:
-        at_s = self._clock()
+        at_s = round(self._clock(), 6)  # as in the line
         with self._loads.open("a") as file:
             # One write of a few bytes at the file's end: lines of several processes do not mix (write(2), O_APPEND).
             file.write(f"{at_s:.6f} {change}\n")

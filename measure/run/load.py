@@ -179,6 +179,7 @@ class Load:
 
     def _made(self, replay: Replay, moments: Moments) -> ReplayOutcome:
         with ExitStack() as around:
+            around.callback(moments.sharing.end)
             load = self._observed(replay.pid)
             for instrument in instruments():
                 around.enter_context(instrument.around_load(load))
@@ -188,7 +189,6 @@ class Load:
             if self._prompter.await_sign(replay.ended, QUIET, OVER) == QUIET:
                 moments.quiet()
             self._prompter.await_sign(replay.ended, OVER)
-        moments.sharing.end()
         moments.over()
         replay.await_end()
         return replay.outcome()
@@ -258,6 +258,8 @@ def load(
 
     `preparation` is this load if its preparation has begun.
     """
-    shared = moments.sharing.is_shared
-    with preparation or Load(setting, folder, layout=layout, observers=observers, shared=shared) as one:
+    sharing = moments.sharing
+    with preparation or Load(
+        setting, folder, layout=layout, observers=observers, idle=sharing.idle, shared=sharing.is_shared
+    ) as one:
         return one.make(moments)

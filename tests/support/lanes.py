@@ -70,7 +70,8 @@ class AnalysedMethod(NotedMethod):
             raise self.fault
         if self.meeting:
             os.close(os.open(self.meeting, os.O_RDONLY))
-        (folder / "analysis.json").write_text(json.dumps([os.getpid(), sorted(os.sched_getaffinity(0))]))
+        where = [os.getpid(), sorted(os.sched_getaffinity(0)), os.sched_getscheduler(0)]
+        (folder / "analysis.json").write_text(json.dumps(where))
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_with_cores_for_it_a_film_is_analysed_by_a_process_on_these(tmp_path: Pa
     store = FolderStore(tmp_path)
     block = Block(1, {run: MagicMock(loading=Loading())}, AnalysedMethod(), 0, ALL_FILMS)
     measure_block(block, store, slot, print, Preparer(store))
-    process, cores = json.loads((store.run_folder(run, 1) / "analysis.json").read_text())
+    process, cores, _ = json.loads((store.run_folder(run, 1) / "analysis.json").read_text())
     assert (process != os.getpid()) == has_cores
     if has_cores:
         assert cores == [CORE]
@@ -55,6 +55,16 @@ def test_a_run_waits_for_films_unless_they_have_cores_of_their_own(tmp_path: Pat
             os.close(os.open(meeting, os.O_WRONLY))
         analyses.finish()
     assert (tmp_path / "analysis.json").exists()
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_films_are_analysed_at_idle_priority_while_other_loads_share_the_processors(tmp_path: Path, idle: bool) -> None:
+    with Analyses(AnalysedMethod(), None, idle=idle) as analyses:
+        analyses.add(tmp_path, 0.0)
+        analyses.finish()
+    policy = json.loads((tmp_path / "analysis.json").read_text())[2]
+    assert policy == (os.SCHED_IDLE if idle else os.SCHED_OTHER)
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
 @pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device", "strip.jpg"), EyelevelError("odd")])

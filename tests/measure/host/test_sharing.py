@@ -46,7 +46,7 @@ def test_the_mean_number_of_loads_counts_those_that_were_under_way_before() -> N
 
 
 def test_each_load_knows_how_many_were_under_way(tmp_path: Path, clock: Clock) -> None:
-    one, other = SharedProcessors(tmp_path, clock), SharedProcessors(tmp_path, clock)
+    one, other = (SharedProcessors(tmp_path, clock=clock) for _ in range(2))
     with one.painting():
         clock.now_s = 1.0
         with other.painting():
@@ -58,6 +58,10 @@ def test_each_load_knows_how_many_were_under_way(tmp_path: Path, clock: Clock) -
     clock.now_s = 9.0
     one.end()  # no load has begun since
     assert one.concurrent_loads == 1.25
+    with one.starting():
+        pass  # the browser fails, and the load does not begin
+    one.end()
+    assert one.concurrent_loads is None
 
 
 class Steps:

@@ -2,7 +2,10 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,11 @@ from base.errors import EyelevelError
 from base.structure import from_json
 from browsers.browsertime.configuration import configuration
 from dataset.run_files import REPLAY_EVIDENCE
+from measure.host.idle_priority import Policy
+from measure.host.sharing import ALONE, LOADS, SharedProcessors
+from measure.instruments.contract import ObservedLoad
 from measure.run.browser import page_of
-from measure.run.load import Load, load
+from measure.run.load import Load, Moments, load
 from measure.run.setting import Loading, Setting
 from measure.run.visit import VisitSpec
 from record.demo import generate
@@ -92,3 +98,43 @@ def test_a_load_whose_network_kept_time_otherwise_has_failed(
     replay = EndedReplay(ReplayOutcome(0, kept))
     assert load(setting, tmp_path, preparation=Load(setting, tmp_path, begin=lambda *_, **__: replay)) == reason
     assert json.loads((tmp_path / REPLAY_EVIDENCE).read_text()) == kept
+
+
+class FailingInstrument:
+    """An instrument that fails when a load is over."""
+
+    @contextmanager
+    def around_load(self, _: ObservedLoad) -> Iterator[None]:
+        yield
+        raise EyelevelError("the instrument fails")
+
+
+def test_a_load_whose_instrument_fails_is_over_for_loads_that_share_its_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("measure.run.load.instruments", lambda: [FailingInstrument()])
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    setting = Setting(site, networks.load()["mss"], protocols.load()["tcp"])
+    sharing = SharedProcessors(tmp_path)
+    preparation = Load(setting, tmp_path, shared=True, begin=lambda *_, **__: EndedReplay(ReplayOutcome(0, {})))
+    assert load(setting, tmp_path, preparation=preparation, moments=Moments(sharing=sharing)) == "the instrument fails"
+    assert [line.split()[1] for line in (tmp_path / LOADS).read_text().splitlines()] == ["+1", "-1"]
+    assert sharing.concurrent_loads == 1.0
+
+
+def test_a_load_that_shares_processors_is_prepared_at_idle_priority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beginnings = []
+
+    def begin(_: ReplaySpec, __: list[str], *, beginning: list[str], **___: object) -> Replay:
+        beginnings.append(beginning)
+        raise EyelevelError("it is not begun")
+
+    monkeypatch.setattr("measure.run.load.Load", partial(Load, begin=begin))
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    setting = Setting(site, networks.load()["mss"], protocols.load()["tcp"])
+    idle = Policy()
+    for sharing in (ALONE, SharedProcessors(tmp_path, idle)):
+        assert load(setting, tmp_path, moments=Moments(sharing=sharing)) == "it is not begun"
+    assert [list(beginning) for beginning in beginnings] == [[], idle.beginning()]
