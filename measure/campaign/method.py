@@ -139,7 +139,8 @@ class Method:
             Moments(begin_next, moments.over, circumstances.sharing),
         )
         seconds = time.monotonic() - started
-        loads = circumstances.sharing.concurrent_loads
+        sharing = circumstances.sharing
+        loads = sharing.concurrent_loads
         document = {
             "started_at": started_at,
             "seconds": round(seconds, 3),
@@ -152,6 +153,7 @@ class Method:
             "machine": circumstances.machine,
             "lane": circumstances.lane,
             "concurrent_loads": None if loads is None else round(loads, 2),
+            "started_idle": sharing.idle is not None if sharing.is_shared else None,
             "lane_cores": None if circumstances.lane is None else sorted(os.sched_getaffinity(0)),
             "canary": asdict(circumstances.canary) if circumstances.canary else None,
             "slowness": round(circumstances.slowness, 3),

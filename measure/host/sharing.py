@@ -32,11 +32,13 @@ class Sharing:
     """A load's view of the loads that share its processors. This class is for a load that has them to itself."""
 
     is_shared = False
-    # The priority at which a load is prepared, for loads that are not prepared before their turn; None: the ordinary
-    # one.
+    # The idle priority at which a load's servers and browser start; None: they start at ordinary priority.
     idle: IdlePriority | None = None
     # The mean number of loads that were under way during the last load, itself included; None if it did not begin.
     concurrent_loads: float | None = 1.0
+
+    def expect(self) -> None:
+        """Another load is to begin."""
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -56,8 +58,8 @@ ALONE = Sharing()
 
 
 class SharedProcessors(Sharing):
-    """The loads that share processors and take turns by the files in `folder`. They are prepared at `idle` priority,
-    if given, so that servers and browsers that start take only time that no other load needs."""
+    """The loads that share processors and take turns by the files in `folder`. Their servers and browsers
+    start at `idle` priority, if given, so that they take only time that no other load needs."""
 
     is_shared = True
 
@@ -69,10 +71,12 @@ class SharedProcessors(Sharing):
         self._clock = clock
         self._began_s: float | None = None
 
+    def expect(self) -> None:
+        self.concurrent_loads = None
+
     @contextmanager
     def starting(self) -> Iterator[None]:
         with _locked(self._wanted, fcntl.LOCK_SH), _locked(self._start, fcntl.LOCK_EX):
-            self.concurrent_loads = None
             yield
 
     @contextmanager

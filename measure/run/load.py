@@ -138,6 +138,7 @@ class Load:
 
     def make(self, moments: Moments = NO_CALLS) -> str | None:
         """Let the load begin when it is ready, and wait for its end; returns why the replay failed, or None."""
+        moments.sharing.expect()
         if not self._replay:
             return self._fault
         try:

@@ -44,6 +44,7 @@ from measure.campaign.results import Results, keep_lanes, lanes_fault, opened
 from measure.campaign.slot import canaries_of, machine_name
 from measure.campaign.status import status
 from measure.campaign.store import FolderStore
+from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
 from measure.run.evidence import read_circumstances, read_evidence
 from measure.run.setting import Circumstances, Setting
@@ -324,6 +325,9 @@ def test_loads_that_share_processors_count_and_their_busy_beginnings_do_not_meet
     assert {one.lane, other.lane} == {1, 2}
     # The loads overlap: a load contains seconds of quiet time, and the other browser needs less than that to start.
     assert all(1 < (row.concurrent_loads or 0) <= 2 for row in (one, other))
+    with idle_priority() as idle:
+        for row in (one, other):
+            assert json.loads((campaign.folder / row.folder / ATTEMPT).read_text())["started_idle"] == bool(idle)
     times = [json.loads((campaign.folder / row.folder / TIMES).read_text()) for row in (one, other)]
     for mine, others in permutations(times):
         assert mine["start"] < mine["ready"] <= mine["begin"] < mine["painted"]

@@ -58,9 +58,8 @@ def test_each_load_knows_how_many_were_under_way(tmp_path: Path, clock: Clock) -
     clock.now_s = 9.0
     one.end()  # no load has begun since
     assert one.concurrent_loads == 1.25
-    with one.starting():
-        pass  # the browser fails, and the load does not begin
-    one.end()
+    one.expect()
+    one.end()  # this load did not begin
     assert one.concurrent_loads is None
 
 

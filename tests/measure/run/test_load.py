@@ -135,6 +135,9 @@ def test_a_load_that_shares_processors_is_prepared_at_idle_priority(
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     setting = Setting(site, networks.load()["mss"], protocols.load()["tcp"])
     idle = Policy()
-    for sharing in (ALONE, SharedProcessors(tmp_path, idle)):
+    shared = SharedProcessors(tmp_path, idle)
+    shared.concurrent_loads = 2.0  # of the load before
+    for sharing in (ALONE, shared):
         assert load(setting, tmp_path, moments=Moments(sharing=sharing)) == "it is not begun"
     assert [list(beginning) for beginning in beginnings] == [[], idle.beginning()]
+    assert shared.concurrent_loads is None  # the load has not begun
