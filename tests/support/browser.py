@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +18,7 @@ from record.recorder.webdriver import Session
 
 # The time limit of a test (pyproject.toml): a busy machine may slow down a page without bound.
 LIMIT_S = 600
+PORT_IN_USE = "IPv4 port not available"
 
 
 class Browser(Session):
@@ -82,18 +83,38 @@ def browsing(profile: Path) -> Iterator[Browser]:
     with (
         # If the browser is killed, it leaves the folder of its socket, whose path must be short.
         TemporaryDirectory() as temporary,
-        subprocess.Popen(
-            [*namespaced(), *AS_ORDINARY_USER, tool("chromedriver"), "--port=0"],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"TMPDIR": temporary},
-            start_new_session=True,  # Ctrl-C on the terminal must not reach it: the browser would outlive its driver
-        ) as driver,
+        ExitStack() as ends,
     ):
+        port = None
+        while port is None:
+            port = ends.enter_context(driving(temporary))
+        yield Browser(port, {"capabilities": {"alwaysMatch": capabilities}}, LIMIT_S)
+
+
+@contextmanager
+def driving(temporary: str) -> Iterator[int | None]:
+    """Run chromedriver, with its files in the folder `temporary`, for the duration of the block; yields its port.
+
+    None if it has ended because its port is in use: it takes a free port of ::1, which another program may have on
+    127.0.0.1, where it must listen, too.
+    """
+    with subprocess.Popen(
+        [*namespaced(), *AS_ORDINARY_USER, tool("chromedriver"), "--port=0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": temporary},
+        start_new_session=True,  # Ctrl-C on the terminal must not reach it: the browser would outlive its driver
+    ) as driver:
         assert driver.stdout is not None
         try:
-            port = next(match[1] for line in driver.stdout if (match := re.search(r"successfully on port (\d+)", line)))
-            yield Browser(int(port), {"capabilities": {"alwaysMatch": capabilities}}, LIMIT_S)
+            said = []
+            for line in driver.stdout:
+                said.append(line)
+                if match := re.search(r"successfully on port (\d+)", line):
+                    yield int(match[1])
+                    return
+            assert said and PORT_IN_USE in said[-1], said
+            yield None
         finally:
             driver.kill()
             driver.stdout.read()  # the output ends when all processes in its namespace have ended
