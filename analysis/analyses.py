@@ -25,6 +25,7 @@ from analysis.statistics.contrasts import contrasts, unusual
 from analysis.statistics.gain import gains, in_order, summary
 from analysis.statistics.heterogeneity import heterogeneity, shrunken
 from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.other_metrics import other_metrics
 from analysis.statistics.planning import blocks_needed
 from analysis.statistics.samples import OVER_SITES, Samples
 from analysis.statistics.sensitivity import sensitivity
@@ -85,6 +86,7 @@ ANALYSES: Mapping[Table, Analysis] = {
 SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
     "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
+    "other_metrics": lambda findings: other_metrics(findings.samples, findings.declared, findings["confirmatory"]),
     "summary": lambda findings: summary(findings["gains"]),
     "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),
     "unusual": lambda findings: unusual(findings["contrasts"]),

@@ -25,7 +25,6 @@ from analysis.statistics.samples import counts
 from analysis.stopping import interim_analyses_of
 from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
-from dataset.metrics import web_names
 
 # The milestones of a page load, in order. A report shows those that the campaign measured.
 MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")
@@ -289,8 +288,7 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
     with the answer on its metric.
     """
     runs = campaign.valid
-    known = {*metrics_in(runs), *web_names()}
-    names = [name for name in MILESTONES if name in known and name in runs and runs[name].notna().any()]
+    names = [name for name in MILESTONES if name in metrics_in(runs) and runs[name].notna().any()]
     samples = samples_of(campaign, names)
     rows = []
     if names and PAIR.is_of(samples.protocols):

@@ -142,6 +142,11 @@ def _digits(value: float, metric: str) -> int:
     return 3
 
 
+def yes_no(value: bool) -> str:
+    """Whether something is so."""
+    return "yes" if value else "no"
+
+
 def whole_number(value: float) -> str:
     """A count; infinity stands for a count beyond the computed range (`analysis.statistics.planning`)."""
     return f"{value:.0f}" if math.isfinite(value) else (NOTHING if math.isnan(value) else "over a million")

@@ -1,7 +1,7 @@
-"""The numbers that web developers use, compared between protocols.
+"""The numbers that web developers use and that are no moments of a load, compared between protocols.
 
-No declared hypothesis is about them, and some may be 0 (blocking time, layout shift). So they are compared by their
-differences within blocks instead of ratios.
+Some may be 0 (blocking time, layout shift), so they are compared by their differences within blocks instead of ratios.
+No hypothesis can be declared of them. Times such as LCP are compared as all other times are.
 """
 
 import numpy as np

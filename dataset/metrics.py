@@ -25,10 +25,10 @@ class Metric:
 
     `name`: its column in `runs.csv`; `label`: its name in figures and tables; `title`: the full form of the label;
     `description`: for docs/runs-csv.md. `read` computes it from a run's evidence; None if it is missing there.
-    `from_film`: only filmed runs have it. `is_time`: it is a time, so less is better; reports compare protocols only by
-    times. `is_of_web`: web developers use it and the paper does not; reports have these metrics in a separate table,
-    and neither the paper's figures nor the declared hypotheses have them. `is_count` and `is_share` are those of its
-    column.
+    `from_film`: only filmed runs have it. `is_time`: it is a moment of the load, so less is better and it is never 0;
+    reports compare protocols by the ratios of these, and hypotheses can be declared of them. `is_of_web`: web
+    developers use it and the paper does not; those that are no times have a separate table. `is_count` and `is_share`
+    are those of its column.
     """
 
     name: str
@@ -145,9 +145,9 @@ def _web(
     title: str,
     description: str,
     *,
+    is_time: bool = False,
     is_count: bool = False,
 ) -> Metric:
-    is_time = unit == "ms"
     return Metric(
         name, unit, label, read, False, title, is_time, is_of_web=True, description=description, is_count=is_count
     )
@@ -251,6 +251,7 @@ METRICS: list[Metric] = [
         _timing("navigationTiming", "responseStart"),
         "first byte",
         "first byte of the page's response (`responseStart`, W3C Navigation Timing)",
+        is_time=True,
     ),
     _web(
         "dcl",
@@ -259,6 +260,7 @@ METRICS: list[Metric] = [
         _timing("navigationTiming", "domContentLoadedEventStart"),
         "DOM content loaded",
         "DOM content loaded: start of that event (W3C Navigation Timing)",
+        is_time=True,
     ),
     _web(
         "fcp",
@@ -267,6 +269,7 @@ METRICS: list[Metric] = [
         _timing("paintTiming", "first-contentful-paint"),
         "first contentful paint",
         "first contentful paint (W3C Paint Timing)",
+        is_time=True,
     ),
     _web(
         "lcp",
@@ -275,6 +278,7 @@ METRICS: list[Metric] = [
         largest_contentful_paint,
         "largest contentful paint",
         "largest contentful paint: the last entry until the load is over, without input (W3C Largest Contentful Paint)",
+        is_time=True,
     ),
     _web(
         "tbt",
@@ -323,12 +327,12 @@ def metric_names() -> tuple[str, ...]:
 
 def time_names() -> tuple[str, ...]:
     """The names of the times by which protocols are compared."""
-    return tuple(metric.name for metric in METRICS if metric.is_time and not metric.is_of_web)
+    return tuple(metric.name for metric in METRICS if metric.is_time)
 
 
 def web_names() -> tuple[str, ...]:
-    """The names of the metrics that web developers use."""
-    return (*(metric.name for metric in METRICS if metric.is_of_web), REQUESTS)
+    """The names of the metrics that web developers use and that are no times by which protocols are compared."""
+    return (*(metric.name for metric in METRICS if metric.is_of_web and not metric.is_time), REQUESTS)
 
 
 def read_metrics(evidence: Evidence) -> dict[str, float | None]:

@@ -11,10 +11,11 @@ from matplotlib.ticker import MaxNLocator
 from analysis.figures.style import BLUE, COLUMN_INCHES, PAGE_INCHES, SMALL, VERMILION, figure_style
 from analysis.runs import rows_of
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import label
 
 VERDICT_MARKS = {FASTER: (BLUE, "<"), SLOWER: (VERMILION, ">"), EQUIVALENT: ("0.2", "s"), NOT_DECIDED: ("0.5", "o")}
+VERDICT_MARKS |= {EQUAL_ON_AVERAGE: ("0.2", "D")}
 # How many ticks with their percentages fit on an axis: on one of several panels, and on one as wide as a column.
 PANEL_TICKS, COLUMN_TICKS = 3, 5
 

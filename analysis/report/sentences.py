@@ -11,6 +11,7 @@ from analysis.balance import place_test
 from analysis.findings import Findings
 from analysis.paper.comparison import PAPER_SITES
 from analysis.report.conditions import of_conditions
+from analysis.report.verdicts import clauses, verdict_in_words, verdict_table
 from analysis.report.warnings import of_balance, of_deviations, of_losses, of_single_sites, of_stability, of_waits
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses
@@ -58,13 +59,13 @@ def runs_per_setting(findings: Findings) -> tuple[int, int]:
 def headlines(findings: Findings) -> list[str]:
     """A sentence for each contrast of the declared family in the metric of the headlines."""
     metrics = findings.declared.family_metrics
-    rows = rows_of(findings["confirmatory"], metric=HEADLINE if HEADLINE in metrics else next(iter(metrics), HEADLINE))
+    rows = rows_of(verdict_table(findings), metric=HEADLINE if HEADLINE in metrics else next(iter(metrics), HEADLINE))
     return [headline(findings, row) for row in rows.to_dict("records")]
 
 
 def headline(findings: Findings, row: Mapping[str, Any]) -> str:
-    """A sentence on one contrast of the declared family: its gain over sites, its verdict, and the counts of the
-    paper's test."""
+    """A sentence on one contrast of the declared family, a row of `verdict_table`: its gain over sites, its verdict
+    with what stands beside it, and the counts of the paper's test."""
     place = f"Behind {label(row['network'])}"
     names = f"{label(row['compared'])} against {label(row['reference'])} in {label(row['metric'])}"
     if not row["blocks"]:
@@ -74,10 +75,11 @@ def headline(findings: Findings, row: Mapping[str, Any]) -> str:
         interval = percent_interval(row["gain_low"], row["gain_high"])
         bounds = f", {level(findings.declared.confidence)} interval {interval}"
     key = {name: row[name] for name in OVER_SITES}
+    verdict = "; ".join([verdict_in_words(row), *clauses(findings, row)])
     sentence = (
         f"{place}, {label(row['compared'])}'s {label(row['metric'])} is {percent(abs(row['gain'])).lstrip('+')} "
         f"{'lower' if row['gain'] < 0 else 'higher'} than {label(row['reference'])}'s ({plural('site', row['sites'])}, "
-        f"{plural('pair', row['blocks'])} of runs{bounds}): {row['verdict']}."
+        f"{plural('pair', row['blocks'])} of runs{bounds}): {verdict}."
     )
     sites = _row(findings["summary"], key)
     if sites is not None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.attempts import SETTING
 from analysis.balance import APART, FAR, FAULTS, INCOMPLETE, UNKNOWN, PlaceTest
 from analysis.processor import BUSY, BUSY_SHARE, DIFFERENT, has_warning, wait_shares
 from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, records
@@ -19,8 +20,7 @@ from dataset.table import read_given_up
 
 # With fewer sites, no site counts as far from the others.
 LEAST_COMPARED = 5
-# Sites disagree if the smaller group, of faster or of slower sites, has at least this share of both groups. Else its
-# sites are exceptions.
+# The sites of the smaller group, of faster or of slower sites, are exceptions if it has less than this share of both.
 LARGE_MINORITY = 0.1
 
 
@@ -51,8 +51,9 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
         )
     if (missing := runs_missing(campaign, rates)) > 0:
         texts.append(
-            f"The campaign is not over: {plural('planned run', missing)} {'was' if missing == 1 else 'were'} not "
-            "tried. Verdicts hold only if it does not end here because of what they say."
+            f"The campaign is not over: {runs_tried(campaign)} of {campaign.settings.runs} declared runs of each "
+            f"setting were tried; {plural('planned run', missing)} {'was' if missing == 1 else 'were'} not. Verdicts "
+            "hold only if it does not end here because of what they say."
         )
     return texts
 
@@ -62,6 +63,15 @@ def runs_missing(campaign: CampaignTable, rates: pd.DataFrame) -> int:
     were given up. `rates` is `losses.success_rates`."""
     given_up = sum(entry.runs for entry in read_given_up(campaign.folder))
     return int((rates["planned"] - rates["tried"]).fillna(0).sum()) - given_up
+
+
+def runs_tried(campaign: CampaignTable) -> str:
+    """How many runs of each setting were tried: 3, or 2 to 3. Settings that have none or were given up do not count."""
+    given_up = {(entry.network, entry.site) for entry in read_given_up(campaign.folder)}
+    numbers = campaign.runs.groupby(SETTING)["run"].nunique()
+    goes_on = [(campaign.clients[network].network, site) not in given_up for network, site, _ in numbers.index]
+    numbers = numbers[goes_on] if any(goes_on) else numbers
+    return span(int(numbers.min()), int(numbers.max()))
 
 
 def _some_names(names: Sequence[str]) -> str:
@@ -186,11 +196,12 @@ def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
 
 
 def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[str]:
-    """Warnings about single sites, for readers of a mean over sites.
+    """Warnings about single sites, for readers of a mean over sites. That sites differ is said beside the verdict
+    (`analysis.report.verdicts`).
 
     `verdicts`: those of single sites on the family's contrasts (`analysis.statistics.contrasts`); `sensitivity`: the
-    table of that name. An answer depends on one site if the gain over all sites lies outside the interval of the gain
-    without that site.
+    table of that name. A few sites are exceptions. An answer depends on one site if the gain over all sites lies
+    outside the interval of the gain without that site.
     """
     key = ["reference", "compared", "network", "metric"]
     is_outside = (sensitivity["gain"] < sensitivity["others_low"]) | (sensitivity["gain"] > sensitivity["others_high"])
@@ -200,13 +211,9 @@ def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[s
     for contrast, group in verdicts.groupby(key, sort=False):
         on = {word: group.loc[group["verdict"] == word, "site"].tolist() for word in (SLOWER, FASTER)}
         few, many = sorted(on, key=lambda word: len(on[word]))
-        if not on[few]:
-            continue
-        majority = f"{many} on {len(on[many])} of {plural('site', len(group))}"
-        if len(on[few]) >= LARGE_MINORITY * (len(on[few]) + len(on[many])):
-            sentence = f"Sites disagree on {_named(contrast)}: {majority}, {few} on {len(on[few])}."
-            texts.append(f"{sentence} A mean over them says little of any.")
-        elif on[few] != weightiest.get(contrast):
+        is_small = 0 < len(on[few]) < LARGE_MINORITY * (len(on[few]) + len(on[many]))
+        if is_small and on[few] != weightiest.get(contrast):
+            majority = f"{many} on {len(on[many])} of {plural('site', len(group))}"
             texts.append(f"{_named(contrast)} has exceptions: {majority}, but {few} on {listing(on[few])}.")
     for row in outliers:
         texts.append(

@@ -28,18 +28,20 @@ PROGRAM_MARGIN = 0.02
 FASTER, SLOWER = "faster", "slower"
 # Words for results of the paper's test only.
 NO_DIFFERENCE, UNTESTED = "no difference", "untested"
-# EQUIVALENT: equivalence is shown. NOT_DECIDED: neither a difference nor equivalence is shown.
+# EQUIVALENT: equivalence is shown, even if a difference is shown, too. NOT_DECIDED: neither a difference nor
+# equivalence is shown.
 EQUIVALENT, NOT_DECIDED = "equivalent", "not decided"
 VERDICTS = (FASTER, SLOWER, EQUIVALENT, NOT_DECIDED)
+# In place of EQUIVALENT for a mean over sites that scatter by more than what counts as equivalent.
+EQUAL_ON_AVERAGE = "equal on average"
 
 
 def verdicts(gain: "pd.Series[float]", corrected: pd.DataFrame, significant_p: float) -> "pd.Series[str]":
-    """Faster or slower if the difference is significant; otherwise equivalent if equivalence is significant; otherwise
-    not decided.
+    """Equivalent if equivalence is significant, since a difference that is shown not to matter is no win; otherwise
+    faster or slower if the difference is significant; otherwise not decided.
 
     `corrected` has the columns p_corrected and equivalence_p_corrected.
     """
     direction = np.where(gain < 0, FASTER, SLOWER)
-    is_equivalent = corrected["equivalence_p_corrected"] < significant_p
-    otherwise = np.where(is_equivalent, EQUIVALENT, NOT_DECIDED)
-    return pd.Series(np.where(corrected["p_corrected"] < significant_p, direction, otherwise), gain.index)
+    otherwise = np.where(corrected["p_corrected"] < significant_p, direction, NOT_DECIDED)
+    return pd.Series(np.where(corrected["equivalence_p_corrected"] < significant_p, EQUIVALENT, otherwise), gain.index)

@@ -10,15 +10,23 @@ from analysis.statistics.contrast_table import contrast_columns
 from analysis.statistics.gain import gain, mean, median
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import SAME, block_ratios, locations, of_numbers
-from analysis.statistics.samples import Array, Samples, by_metric, counts
+from analysis.statistics.samples import Array, Samples, by_metric, counts, logarithms
 
 COLUMNS = ["reference", "compared", "network", "metric", "sites", "gain", "geometric_gain", "paper_gain", "paper_bias"]
 WITHOUT = ("without_weightiest", "others_low", "others_high")
 COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", *WITHOUT, "second_half"]
 COLUMNS += ["complete_blocks", "same_sign"]
+# The columns about slow loads; see `slow_loads`.
+SLOW_LOADS = ["mean_gain", "mean_low", "mean_high", "slow_gain", "slow_low", "slow_high"]
+SLOW_LOADS += ["long_reference", "long_compared"]
+COLUMNS += SLOW_LOADS
 # The columns that estimate the same effect; paper_bias does not.
 ESTIMATES = ["gain", "geometric_gain", "paper_gain", "median_gain", "without_low", "without_high", "second_half"]
 ESTIMATES += ["complete_blocks"]
+# Slow loads: the quantile that stands for them, and from which multiple of the usual time on a load is long. With fewer
+# blocks there are too few slow loads to compare.
+SLOW, LONG, LEAST_BLOCKS = 0.95, 2.0, 20
+RESAMPLES, SEED = 400, 43
 
 
 def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
@@ -34,7 +42,8 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     others_low, others_high: the interval of that gain for sites like the others;
     second_half: each site's later blocks only;
     complete_blocks: only blocks in which every protocol of the network has a run that counts;
-    same_sign: whether all of these have the sign of `gain`.
+    same_sign: whether all of these have the sign of `gain`;
+    mean_gain to long_compared: of the slow loads (`slow_loads`).
     Values that cannot be computed are NaN.
     """
     rows = []
@@ -49,11 +58,13 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
         gains = {name: np.expm1(mean(by_metric(values))) for name, values in of_sites.items()}
         gains |= {"gain": np.expm1(mean(centres)), "median_gain": np.expm1(median(centres))}
         gains |= {"paper_gain": mean(by_metric(gain(a, b))), "paper_bias": mean(by_metric(bias(a, b)))}
+        times_a, times_b = by_metric(a), by_metric(b)
         for (n, network), metric in product(enumerate(samples.networks), hypotheses.family_metrics):
             cell = n, samples.metrics.index(metric)
             if sites := int(counts(centres[cell])):
                 row = {**pair._asdict(), "network": network, "metric": metric, "sites": sites}
                 row |= {name: float(values[cell]) for name, values in gains.items()}
+                row |= slow_loads(times_a[cell], times_b[cell])
                 rows.append(row | leave_one_out(centres[cell], variances[cell], samples.sites, hypotheses.confidence))
     table = pd.DataFrame(rows, columns=COLUMNS)
     signs = np.sign(table[ESTIMATES].astype(float))
@@ -86,6 +97,50 @@ def leave_one_out(
         "weightiest_site": str(sites[weightiest]),
         **{name: float(columns[name]) for name in WITHOUT},
     }
+
+
+def slow_loads(a: Array, b: Array) -> dict[str, float]:
+    """How the slow loads differ, which the location of ratios is made to ignore. `a` and `b` are times over the
+    reference and the compared protocol: sites x blocks.
+
+    mean_gain: of the arithmetic means, as the geometric mean over sites; slow_gain: of the 95th percentile of all
+    loads, each relative to its site's typical time. Both have the ends (_low, _high) of two errors, from resampled
+    blocks, in which both protocols stay together; NaN with fewer than LEAST_BLOCKS blocks. Sites with a single block
+    are left out. long_reference, long_compared: the share of loads that take more than LONG times the median of their
+    setting.
+    """
+    result = dict.fromkeys(SLOW_LOADS, float("nan"))
+    for name, times in (("long_reference", a), ("long_compared", b)):
+        is_long = times > LONG * median(times)[:, None]
+        result[name] = float(is_long.sum() / max(1, counts(times).sum()))
+    is_paired = np.isfinite(logarithms(a)) & np.isfinite(logarithms(b))
+    is_paired &= is_paired.sum(axis=1, keepdims=True) > 1
+    blocks = is_paired.sum(axis=1)
+    blocks = blocks[blocks > 0]
+    site = np.arange(len(blocks)).repeat(blocks)
+    if len(site) < LEAST_BLOCKS:
+        return result
+    pair = np.stack([a[is_paired], b[is_paired]])
+    pair /= np.exp(np.bincount(site, np.log(pair).mean(axis=0)) / blocks)[site]
+    draw = np.random.default_rng(SEED)
+    drawn = (blocks.cumsum() - blocks)[site] + (draw.random((RESAMPLES, len(site))) * blocks[site]).astype(int)
+    resampled, in_site = pair[:, drawn], np.eye(len(blocks))[site] / blocks[site, None]
+
+    def of_means(times: Array) -> Array:
+        return np.asarray(np.subtract(*np.log(times @ in_site)[::-1]))
+
+    def of_slow(times: Array) -> Array:
+        return np.asarray(np.subtract(*np.log(np.quantile(times, SLOW, axis=-1))[::-1]))
+
+    # Resampled blocks scatter less around their mean than the blocks do, by (blocks - 1) / blocks.
+    mean_error = np.sqrt((of_means(resampled).var(axis=0) * blocks / (blocks - 1)).sum()) / len(blocks)
+    for name, centre, error in (
+        ("mean", of_means(pair).mean(), mean_error),
+        ("slow", of_slow(pair), of_slow(resampled).std()),
+    ):
+        ends = (f"{name}_gain", f"{name}_low", f"{name}_high")
+        result |= dict(zip(ends, map(float, np.expm1(centre + np.array([0, -2, 2]) * error)), strict=True))
+    return result
 
 
 def bias(a: Array, b: Array) -> Array:

@@ -34,11 +34,12 @@ def test_the_first_screen_says_what_is_true(name: str) -> None:
     assert len(screen.verdicts) == pairs * 2 * len(known.networks) * len(known.browsers)
     for row in screen.verdicts.to_dict("records"):
         assert row["verdict"] in expected.words(row["network"]), row
-    texts = screen.warnings
+    # That pages differ is said beside the verdict.
+    texts = [*screen.answer, *screen.warnings]
     assert {kind for kind in expected.warnings if not of_kind(texts, kind)} == set(), texts
     assert {kind: of_kind(texts, kind) for kind in expected.silent if of_kind(texts, kind)} == {}
     if expected.is_quiet:
-        assert without(texts, expected.facts) == []
+        assert without(screen.warnings, expected.facts) == []
     needed = " ".join(text for kind in expected.warnings for text in of_kind(texts, kind))
     assert names_in(expected.named, needed) == expected.named, needed
     assert names_in(expected.spared, needed) == set(), needed

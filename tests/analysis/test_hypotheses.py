@@ -43,7 +43,8 @@ def test_the_order_of_protocols_does_not_decide_whether_there_are_hypotheses(
 
 def test_the_size_of_the_family_is_that_of_its_contrasts() -> None:
     declared = hypotheses.load()
-    assert declared.family_size(4) == 2 * 2 * 4
+    assert declared.family_metrics == ("si", "plt", "fcp", "lcp")
+    assert declared.family_size(4) == 2 * 4 * 4
     assert declared.restricted_to(("tcp+", "quic"), ("plt",)).family_size(3) == 3
     assert declared.restricted_to(("tcp",), ("plt",)).family_size(3) == 0
 
@@ -194,7 +195,7 @@ def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
             'pairs = [["quic", "tcp+"], ',
             "not among the comparisons",
         ),
-        ('metrics = ["si", "plt"]', 'metrics = ["SI"]', "there is no metric SI"),
+        ('metrics = ["si", "plt", "fcp", "lcp"]', 'metrics = ["SI"]', "there is no metric SI"),
     ],
 )
 def test_a_family_that_nothing_can_answer_is_an_error(old: str, new: str, message: str, tmp_path: Path) -> None:

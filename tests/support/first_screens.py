@@ -48,7 +48,7 @@ PHRASES = {
     FIXED_ORDER: "not measured in random order",
     DRIFT: "from the first block to the last|first and the second half",
     LOSSES: "lost more loads|rests on which runs were lost",
-    DISAGREEMENT: "Sites disagree|has exceptions",
+    DISAGREEMENT: "Pages differ|has exceptions",
     ONE_SITE: "hangs on one site",
     ADDED: "added after the first run",
     PROCESSOR: "longer for a processor|waited for a processor",

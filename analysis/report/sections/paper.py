@@ -175,7 +175,7 @@ def beyond(findings: Findings) -> Section:
         finding = alternatives.over_sites(data, findings.single_run_metric)
         figures = (ReportFigure("over_sites", caption, forest.draw, arguments, finding),)
     if len(findings["contrasts"]):
-        names = ("sensitivity", "heterogeneity", "shrunken", "over_sites", "web_metrics")
+        names = ("other_metrics", "sensitivity", "heterogeneity", "shrunken", "over_sites", "web_metrics")
         tables = (*tables_of(findings, *names), verdict_counts(findings))
     return Section("beyond", "Beyond the paper", figures=figures, tables=tables, unfolded_figures=0, unfolded_rows=0)
 

@@ -14,10 +14,10 @@ from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.sections.contract import CampaignSection
 from analysis.report.sentences import equivalence_margin, headlines, warnings
 from analysis.report.tables import declared_values, report_table, tables_of
-from analysis.runs import rows_of
+from analysis.report.verdicts import WORDS, beside, marked, sizes, verdict_table
+from analysis.runs import records, rows_of
 from analysis.statistics.confirmatory import CONFIRMATORY
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, VERDICTS
 from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import interim_analyses_of
 from analysis.text import label, label_with_title, level, listing, pair_label, percent, plural, share
@@ -82,28 +82,21 @@ def question(findings: Findings) -> str:
 
 
 def answer(findings: Findings) -> list[str]:
-    """The verdicts on the declared hypotheses: a sentence for each pair."""
-    sentences = []
-    for (reference, compared), rows in findings["confirmatory"].groupby(["reference", "compared"], sort=False):
-        texts = []
-        for verdict in VERDICTS:
-            gains = rows.loc[rows["verdict"] == verdict, "gain"]
-            if len(gains):
-                count = f"all {len(rows)}" if 1 < len(rows) == len(gains) else f"{len(gains)} of {len(rows)}"
-                measured = list(dict.fromkeys(percent(gain) for gain in sorted(gains.dropna())))
-                ends = list(dict.fromkeys([*measured[:1], *measured[-1:]]))
-                details = [" to ".join(ends)] if ends else []
-                if verdict in (FASTER, SLOWER) and (small := within_margin(findings, rows_of(rows, verdict=verdict))):
-                    details.append(f"{small} of these by less than counts as equivalent")
-                texts.append(f"{verdict} in {count}" + (f" ({'; '.join(details)})" if details else ""))
-        lost = of_losses(findings, Pair(str(reference), str(compared)))
-        sentences.append(f"{pair_label(str(compared), str(reference))}: {', '.join(texts)}.{lost}")
-    return sentences
-
-
-def within_margin(findings: Findings, rows: pd.DataFrame) -> int:
-    """How many of the contrasts in `rows` are shown to differ by less than the margin of equivalence."""
-    return int((rows["equivalence_p_corrected"] < findings.declared.significant_p).sum())
+    """The verdicts on the declared hypotheses, and what stands beside them (`analysis.report.verdicts`): a text for
+    each pair."""
+    texts = []
+    for (reference, compared), rows in verdict_table(findings).groupby(["reference", "compared"], sort=False):
+        verdicts = []
+        for word in WORDS:
+            group = rows_of(rows, word=word)
+            if len(group):
+                count = f"all {len(rows)}" if 1 < len(rows) == len(group) else f"{len(group)} of {len(rows)}"
+                measured = sizes(group)
+                verdicts.append(f"{word} in {count}" + (f" ({measured})" if measured else ""))
+        pair = Pair(str(reference), str(compared))
+        first = f"{pair_label(pair.compared, pair.reference)}: {', '.join(verdicts)}.{of_losses(findings, pair)}"
+        texts.append(" ".join([first, *beside(findings, pair)]))
+    return texts
 
 
 def of_losses(findings: Findings, pair: Pair) -> str:
@@ -147,14 +140,13 @@ def success(rates: pd.DataFrame) -> str:
 
 def confirmatory(findings: Findings) -> ReportTable:
     """The table of the verdicts of the declared family."""
-    data, margin = findings["confirmatory"], equivalence_margin(findings.declared, findings.campaign)
+    data, margin = verdict_table(findings), equivalence_margin(findings.declared, findings.campaign)
     is_shrunken = data["gain_shrunken"].notna().any()
     stopping = (INTERIM if interim_analyses_of(findings.campaign) else "") + (SHRUNKEN if is_shrunken else "")
     values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
     table = report_table("confirmatory", data, **values)
     texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")
-    is_small = (data["equivalence_p_corrected"] < findings.declared.significant_p) & data["verdict"].ne(EQUIVALENT)
-    texts = texts.assign(verdict=data["verdict"].mask(is_small, data["verdict"].map("{}, within the margin".format)))
+    texts = texts.assign(verdict=[marked(findings, row) for row in records(data)])
     waits = findings["processor_waits"]
     is_marked = pd.MultiIndex.from_frame(data[OVER_SITES]).isin(
         pd.MultiIndex.from_frame(waits.loc[has_warning(waits, DIFFERENT), OVER_SITES])
@@ -169,7 +161,7 @@ def _figures(findings: Findings) -> Iterator[ReportFigure]:
     if not findings["confirmatory"]["blocks"].any():
         return
     for metric in findings.declared.family_metrics:
-        rows = rows_of(findings["confirmatory"], metric=metric)
+        rows = rows_of(verdict_table(findings), metric=metric)
         caption = f"Gain in {label(metric)} over the sites of this campaign, " + (
             f"with its {level(findings.declared.confidence)} interval."
             if rows["gain_low"].notna().any()
