@@ -10,6 +10,7 @@ from analysis.diagnostics import aa_pairs
 from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import OVER_SITES, Samples
+from dataset.metrics import METRICS
 
 # Figures of single runs show this metric if the campaign has it.
 SINGLE_RUN_METRIC = "si"
@@ -45,6 +46,13 @@ class Findings:
         """The metric of figures of single runs."""
         metrics = self.samples.metrics
         return SINGLE_RUN_METRIC if SINGLE_RUN_METRIC in metrics else metrics[0]
+
+    @property
+    def figure_metrics(self) -> tuple[str, ...]:
+        """The metrics of figures that have room for few of them: the paper's, or all if the campaign has none of
+        these."""
+        of_paper = {metric.name for metric in METRICS if not metric.is_of_web}
+        return tuple(name for name in self.samples.metrics if name in of_paper) or self.samples.metrics
 
     @property
     def sites_missing(self) -> list[str]:

@@ -62,7 +62,7 @@ def _maps(findings: Findings) -> Iterator[ReportFigure]:
             caption = f"{title}: each site's gain in percent; bold where p < {SIGNIFICANT_P} (the paper's ANOVA)."
             finding = alternatives.site_by_site(gains, findings.single_run_metric)
             name = file_name(f"sites_{pair.compared}_against_{pair.reference}")
-            arguments = (gains, samples.networks, samples.metrics, pair, samples.sites)
+            arguments = (gains, samples.networks, findings.figure_metrics, pair, samples.sites)
             yield ReportFigure(name, caption, sites_map.draw, arguments, finding)
 
 
@@ -171,7 +171,7 @@ def beyond(findings: Findings) -> Section:
     if len(data):
         confidence = level(findings.declared.confidence)
         caption = f"Mean gain over sites with two {confidence} intervals that hold for sites like these."
-        arguments = (data, samples.networks, samples.metrics, findings.hypotheses.comparisons)
+        arguments = (data, samples.networks, findings.figure_metrics, findings.hypotheses.comparisons)
         finding = alternatives.over_sites(data, findings.single_run_metric)
         figures = (ReportFigure("over_sites", caption, forest.draw, arguments, finding),)
     if len(findings["contrasts"]):
