@@ -20,7 +20,7 @@ from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 from analysis.sites import recorded_sites, site_table
 from analysis.statistics.aggregate import mixed_models, over_sites
-from analysis.statistics.confirmatory import INTERIM_ANALYSES, confirmatory
+from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.contrasts import contrasts, unusual
 from analysis.statistics.gain import gains, in_order, summary
 from analysis.statistics.heterogeneity import heterogeneity, shrunken
@@ -28,7 +28,7 @@ from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.planning import blocks_needed
 from analysis.statistics.samples import OVER_SITES, Samples
 from analysis.statistics.sensitivity import sensitivity
-from analysis.stopping import interim_analyses_of, stopping_table
+from analysis.stopping import looks_of, stopping_table
 from base.errors import EyelevelError
 from base.late import late
 
@@ -45,20 +45,13 @@ ANALYSES: Mapping[Table, Analysis] = {
         findings.samples,
         findings.declared,
         findings.campaign.rtt_ms,
-        interim_analyses_of(findings.campaign),
+        looks_of(findings.campaign),
         findings.campaign.networks,
     ),
     "over_sites": lambda findings: over_sites(findings.samples, findings.hypotheses),
     "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
-    "power": lambda findings: blocks_needed(
-        findings.samples, findings.declared, interim_analyses_of(findings.campaign), findings.campaign.networks
-    ),
-    "stopping": lambda findings: stopping_table(
-        findings.samples,
-        findings.declared,
-        findings.campaign,
-        interim_analyses_of(findings.campaign) or INTERIM_ANALYSES,
-    ),
+    "power": lambda findings: blocks_needed(findings.samples, findings.declared, findings.campaign.networks),
+    "stopping": lambda findings: stopping_table(findings.samples, findings.declared, findings.campaign),
     "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
     "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),

@@ -6,6 +6,7 @@ The verdicts are those of the declared family (`analysis.statistics.confirmatory
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,14 +16,15 @@ from analysis.defaults import PREFIX
 from analysis.hypotheses import origin_sentence
 from analysis.runs import CampaignTable, metrics_in, records, rows_of
 from analysis.samples import samples_of
-from analysis.statistics.confirmatory import confidence_of_each, confirmatory
+from analysis.statistics.confirmatory import confidences, confirmatory
 from analysis.statistics.contrast_table import GAIN, contrast_columns
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
-from analysis.statistics.planning import needed_for
+from analysis.statistics.planning import needed_after
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import counts
-from analysis.stopping import interim_analyses_of
+from analysis.statistics.spending import levels, looks_of_plan
+from analysis.stopping import looks_of, planned_runs
 from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
 from dataset.metrics import web_names
@@ -103,8 +105,9 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     if len(campaign.settings.sites) != 1 or not PAIR.is_of(campaign.protocols):
         raise EyelevelError(f"{campaign.name} does not ask one question of one site, so one sentence cannot answer it")
     declared = question.restricted_to(campaign.protocols, (METRIC,))
-    samples, interim = samples_of(campaign), interim_analyses_of(campaign)
-    table = confirmatory(samples, declared, campaign.rtt_ms, interim, campaign.networks)
+    samples, looks = samples_of(campaign), looks_of(campaign)
+    table = confirmatory(samples, declared, campaign.rtt_ms, looks, campaign.networks)
+    confidence = confidences(declared, looks, samples.rounds)
     excluded = exclusions(campaign.runs)
     by_network = []
     for row in records(table):
@@ -119,13 +122,20 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         ratios = block_ratios(samples, PAIR)[place, :, column]
         ratio, pairs = mean_over_sites(ratios), int(counts(ratios).sum())
         reference = samples.of(PAIR.reference)[place, :, column][np.isfinite(ratios)]
-        size = len(declared.declared_with(network, campaign.networks)) * max(1, len(interim))
-        scatter, per_block = float(ratio.error) * math.sqrt(pairs), float(ratio.freedom) / max(1, pairs - 1)
-        needed = needed_for(math.log1p(row["margin"]), scatter, per_block, declared.significant_p / size)
+        size = len(declared.declared_with(network, campaign.networks))
+        needed = needed_after(
+            math.log1p(row["margin"]),
+            float(ratio.centre),
+            pairs,
+            float(ratio.error) * math.sqrt(pairs),
+            float(ratio.freedom),
+            partial(_level_at_end, campaign, declared.significant_p / size),
+            pairs + MOST_RUNS,
+        )
         more = needed - pairs
         # A verdict is always shown with the interval that it rests on, however wide the interval is.
         is_decided = row["verdict"] != NOT_DECIDED and float(ratio.error) > 0
-        has_interval = is_decided or bool(ratio.has_interval(confidence_of_each(declared, interim)))
+        has_interval = is_decided or bool(ratio.has_interval(confidence[place]))
         by_network.append(
             NetworkAnswer(
                 network,
@@ -144,6 +154,14 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
             )
         )
     return by_network
+
+
+def _level_at_end(campaign: CampaignTable, error: float, runs: int) -> float:
+    """The level of the two-sided test at the end of `campaign` if it makes `runs` runs of each setting."""
+    planned = planned_runs(campaign)
+    ends = [*planned, runs] if planned and runs > max(planned) else [runs]
+    looks = looks_of_plan(ends, 1, may_end=campaign.settings.auto)
+    return 2 * levels(looks.blocks, looks.planned, error / 2)[-1]
 
 
 def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
@@ -296,7 +314,8 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
     if names and PAIR.is_of(samples.protocols):
         ratios = block_ratios(samples, PAIR)[:, 0]
         ratio = mean_over_sites(ratios[:, :, None])
-        columns = contrast_columns(ratio, confidence_of_each(question, interim_analyses_of(campaign)), where_known=True)
+        confidence = confidences(question, looks_of(campaign), samples.rounds)[:, None]
+        columns = contrast_columns(ratio, confidence, where_known=True)
         logs = np.log(np.where(np.isfinite(ratios), samples.of(PAIR.reference)[:, 0], np.nan))
         for n, network in enumerate(samples.networks):
             for m, name in enumerate(names):

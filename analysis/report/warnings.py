@@ -47,7 +47,7 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
     if len(declared.runs) > 1:
         texts.append(
             f"After the first run the number of runs was raised: {' to '.join(map(str, declared.runs))}. The verdicts "
-            "take each of these for a planned interim analysis; other p values and intervals do not allow for it."
+            "allow for it: each of these numbers spends its own part of the error. Other p values and intervals do not."
         )
     if (missing := runs_missing(campaign, rates)) > 0:
         texts.append(

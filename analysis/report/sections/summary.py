@@ -15,15 +15,15 @@ from analysis.report.sections.contract import CampaignSection
 from analysis.report.sentences import equivalence_margin, headlines, warnings
 from analysis.report.tables import declared_values, report_table, tables_of
 from analysis.runs import rows_of
-from analysis.statistics.confirmatory import CONFIRMATORY
+from analysis.statistics.confirmatory import CONFIRMATORY, confidences
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, VERDICTS
 from analysis.statistics.samples import OVER_SITES
-from analysis.stopping import interim_analyses_of
+from analysis.stopping import looks_of
 from analysis.text import label, label_with_title, level, listing, pair_label, percent, plural, share
 
 # Notes of the verdicts' table: for a campaign that might have stopped earlier, and for one that did.
-INTERIM = " Intervals hold at all interim analyses at once."
+AT_ONCE = " Intervals hold at all looks at once."
 SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
 # The note on a gain if waiting for a processor may explain it.
 WAITED = (
@@ -149,7 +149,9 @@ def confirmatory(findings: Findings) -> ReportTable:
     """The table of the verdicts of the declared family."""
     data, margin = findings["confirmatory"], equivalence_margin(findings.declared, findings.campaign)
     is_shrunken = data["gain_shrunken"].notna().any()
-    stopping = (INTERIM if interim_analyses_of(findings.campaign) else "") + (SHRUNKEN if is_shrunken else "")
+    confidence = confidences(findings.declared, looks_of(findings.campaign), findings.samples.rounds)
+    is_wide = (confidence > findings.declared.confidence).any()
+    stopping = (AT_ONCE if is_wide else "") + (SHRUNKEN if is_shrunken else "")
     values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
     table = report_table("confirmatory", data, **values)
     texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")
