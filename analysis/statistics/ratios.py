@@ -1,8 +1,8 @@
 """How much slower one protocol is than another, from the ratios of runs that were measured side by side.
 
 The unit is the log ratio ln(compared / reference) of the two runs of one block. Site, machine and moment are the same
-for both, so they cancel. From ten blocks on, a site's ratio is the 20 % trimmed mean of its blocks' log ratios, with
-Yuen's error; it hardly moves if a few runs take several times as long. With fewer blocks it is their mean. A mean over
+for both, so they cancel. From ten blocks on, a site's ratio is Huber's estimate from its blocks' log ratios, which hardly
+moves if a few runs take several times as long. With fewer blocks it is their mean. A mean over
 sites is over the campaign's own sites. Its error comes from the runs, and it says nothing about other sites
 (`analysis.statistics.heterogeneity` does).
 """
@@ -18,11 +18,14 @@ from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import Array, Samples, by_count, by_metric, counts, logarithms
 
-# From this many blocks on, the location is the trimmed mean, which leaves out one value of TRIMMED at either end. With
-# fewer blocks the trimmed mean's error is too small. Simulated for blocks with one load in ten three times as long, for
-# times in whole frames and for heavy tails, intervals of 95 % contain the truth in 91 to 99 % of cases.
+# From this many blocks on, the location is Huber's estimate. With fewer blocks the scatter that it needs is too uncertain.
 ROBUST_BLOCKS = 10
-TRIMMED = 5
+# Ratios that are further from the median than this multiple of their scatter are drawn in to there. The scatter is that of
+# a normal distribution with the same share of ratios near the median. A median distance would be 0 where times come in
+# whole frames of a film. Simulated with 10 and 31 blocks of 1 and 12 sites, in nine worlds (normal, heavy tails, one load
+# in ten or twenty 1.5 to 3 times as long, times in whole frames): intervals of 95 % hold in 94 to 98 % of cases.
+REACH = 2.0
+NEAR_SHARE = 0.7
 # Ratios that differ by less are equal: times are whole frames of a film, and logarithms are rounded.
 SAME = 1e-9
 # An interval from few blocks is long mostly because the scatter of runs is uncertain. It is informative if it is at
@@ -104,25 +107,27 @@ def locations(ratios: Array) -> tuple[Array, Array]:
     """The location along the last axis, and the variance of its error. Without values both are NaN; with a single value
     the variance is NaN.
 
-    The error of a trimmed mean is Yuen's, from the winsorised variance (Yuen 1974, The two-sample trimmed t for unequal
-    population variances).
+    Huber's estimate is one step from the median (Bickel 1975, One-step Huber estimates in the linear model): the mean of
+    the ratios as drawn in, corrected for those that were. Its error is that of a mean of as many ratios as were not.
     """
     both = by_count(_location_and_variance, ratios, least=1, outputs=(2,))
     return both[..., 0], both[..., 1]
 
 
 def _location_and_variance(ratios: Array) -> Array:
-    plain = _mean_and_variance(ratios)
     blocks = ratios.shape[-1]
     if blocks < ROBUST_BLOCKS:
-        return plain
-    kept = ratios[:, blocks // TRIMMED : blocks - blocks // TRIMMED]  # the ratios come sorted
-    number = kept.shape[-1]
-    winsorised = np.clip(ratios, kept[:, :1], kept[:, -1:])
-    variance = blocks * winsorised.var(axis=-1) / (number * (number - 1))
-    # If most ratios are equal, what is left of them says nothing about their scatter.
-    is_known = np.ptp(kept, axis=-1) >= SAME
-    return np.where(is_known[:, None], np.stack([kept.mean(axis=-1), variance], axis=-1), plain)
+        return _mean_and_variance(ratios)
+    middle = np.median(ratios, axis=-1, keepdims=True)
+    distances = np.abs(ratios - middle)
+    near = np.partition(distances, int(NEAR_SHARE * blocks), axis=-1)[:, int(NEAR_SHARE * blocks), None]
+    reach = REACH * near / stats.norm.ppf((1 + NEAR_SHARE) / 2)
+    # If most ratios are equal, nothing says what is far off.
+    reach = np.where(near < SAME, np.inf, reach)
+    share_within = (distances <= reach).mean(axis=-1)
+    drawn_in = _mean_and_variance(np.clip(ratios, middle - reach, middle + reach))
+    step = (drawn_in[:, 0] - middle[:, 0]) / share_within
+    return np.stack([middle[:, 0] + step, drawn_in[:, 1] / share_within**2], axis=-1)
 
 
 def _mean_and_variance(ratios: Array) -> Array:
@@ -131,11 +136,6 @@ def _mean_and_variance(ratios: Array) -> Array:
     # Rounding may hide that all ratios are equal.
     variance = np.where((np.ptp(ratios, axis=-1) < SAME) & (blocks > 1), 0, variance)
     return np.stack([ratios.mean(axis=-1), variance], axis=-1)
-
-
-def degrees_of_freedom(blocks: NDArray[np.int64]) -> Array:
-    """The degrees of freedom of the variance of a site's location: one less than the values that are not left out."""
-    return np.asarray(blocks - 1 - np.where(blocks >= ROBUST_BLOCKS, 2 * (blocks // TRIMMED), 0), dtype=float)
 
 
 def widening(freedom: Array, confidence: Array | float) -> Array:
@@ -149,7 +149,7 @@ def blocks_for_interval(confidence: float) -> int:
     """The smallest number of blocks of each site for which `MeanRatio.has_interval` holds, for any number of sites
     (Satterthwaite's degrees of freedom are at least those of one site)."""
     blocks = 2
-    while widening(degrees_of_freedom(np.array(blocks)), confidence) > MOST_WIDENING:
+    while widening(np.array(blocks - 1.0), confidence) > MOST_WIDENING:
         blocks += 1
     return blocks
 
@@ -168,7 +168,7 @@ def mean_over_sites(ratios: Array) -> MeanRatio:
         typical = np.nansum(variances * blocks, axis=-1) / has_variance.sum(axis=-1)
         filled = np.where(has_variance, variances, np.where(is_present, typical[..., None], 0))
         total = filled.sum(axis=-1)
-        inverse = np.where(has_variance, variances**2 / np.maximum(degrees_of_freedom(blocks), 1), 0).sum(axis=-1)
+        inverse = np.where(has_variance, variances**2 / np.maximum(blocks - 1, 1), 0).sum(axis=-1)
         single = (filled - np.where(has_variance, variances, 0)).sum(axis=-1)
         known = total - single
         # Sites with one block take their variance from the other sites, and so have the same degrees of freedom.

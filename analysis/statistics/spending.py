@@ -6,7 +6,7 @@ numbers of blocks, so their times do not depend on results. A spending function 
 (Lan and DeMets 1983, Discrete sequential boundaries for clinical trials). So verdicts hold however often the report is
 read, and wherever the campaign ends. The error that is spent by the time t, in parts of the planned blocks, is that of
 Kim and DeMets (1987) with the power 2 and 4/5 of the error; the last fifth is for runs beyond the plan. Early looks
-spend little, so the plan's last look keeps half of the error, and a large difference can still be decided early.
+spend little, so the plan's last look keeps 0.4 to 0.7 of the error, and a large difference can still be decided early.
 
 All errors and p values here are one-sided.
 """
@@ -27,8 +27,8 @@ from analysis.statistics.samples import Array
 LOOKS, EARLY_LOOKS = (5, 10, 15, 20, 25), (2, 3, 4)
 # The paper's number of runs, which is the most that `RUNS=auto` makes.
 MOST_RUNS = 31
-# The level of a plan's last look, as a share of the error: 0.48 to 0.5 for plans of 5 to 31 blocks.
-LAST_SHARE = 0.48
+# The least level of a plan's last look, as a share of the error; it is up to 0.7, where the look before is far.
+LAST_SHARE = 0.4
 # The part of the error for the planned blocks.
 PLANNED_SHARE = 0.8
 # Levels are computed for these errors, and interpolated between them.
@@ -75,8 +75,9 @@ def looks_of_plan(planned: Sequence[int], sites: int, *, may_end: bool = False) 
     most, first = max(planned), planned[0]
     exchanges = first < ROBUST_BLOCKS and sites * first >= LEAST_BLOCKS
     looks = LOOKS if may_end or first >= ROBUST_BLOCKS else EARLY_LOOKS + LOOKS
-    blocks = sorted({*(blocks for blocks in looks if blocks < most), *planned})
-    return Looks(tuple(blocks), first, may_end or len(set(planned)) > 1, exchanges)
+    # One block is no evidence, so a look at it spends nothing.
+    blocks = [blocks for blocks in sorted({*looks, *planned}) if 2 <= blocks <= most]
+    return Looks(tuple(blocks or planned[:1]), first, may_end or len(set(planned)) > 1, exchanges)
 
 
 def spent(time: float) -> float:
