@@ -18,7 +18,7 @@ from analysis.statistics.contrast_table import corrected, holm, holm_of_family
 from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
-from analysis.statistics.ratios import mean_over_sites, middles
+from analysis.statistics.ratios import locations, mean_over_sites
 from analysis.statistics.samples import OVER_SITES, Array, by_count, counts, logarithms
 from analysis.text import label, pair_label, percent, percent_interval
 from dataset.gates import KINDS
@@ -232,7 +232,7 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, A
     is_usable = np.asarray(np.isfinite(best).all(axis=0) & np.isfinite(worst).all(axis=0))
     hidden = (lost == 1) & is_usable
     ratios = logarithms(times[1]) - logarithms(times[0])
-    measured, middle = mean_over_sites(ratios).centre, mean(middles(ratios))
+    measured, middle = mean_over_sites(ratios).centre, mean(locations(ratios)[0])
     # The middle of coarse ratios differs from their mean; the offset corrects for this.
     offset = np.where(np.isfinite(middle), measured - middle, 0)
     outcome = np.where(lost == 1, np.inf, logarithms(best))
@@ -251,7 +251,7 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, A
     for name, ends in (("low", (worst[0], best[1])), ("high", (best[0], worst[1]))):
         pair = np.where(is_usable, ends, np.nan)
         # `middles` does not become a mean if ratios are coarse, so it depends little on how far off the lost runs are.
-        columns[f"gain_{name}"] = np.expm1(mean(middles(logarithms(pair[1]) - logarithms(pair[0]))) + offset)
+        columns[f"gain_{name}"] = np.expm1(mean(locations(logarithms(pair[1]) - logarithms(pair[0]))[0]) + offset)
         columns[f"mean_gain_{name}"] = _ratio_of_means(pair)
     return columns
 

@@ -1,9 +1,9 @@
 """How much slower one protocol is than another, from the ratios of runs that were measured side by side.
 
 The unit is the log ratio ln(compared / reference) of the two runs of one block. Site, machine and moment are the same
-for both, so they cancel. From ten blocks on, a site's ratio is Huber's estimate from its blocks' log ratios, which hardly
-moves if a few runs take several times as long. With fewer blocks it is their mean. A mean over
-sites is over the campaign's own sites. Its error comes from the runs, and it says nothing about other sites
+for both, so they cancel. From ten blocks on, a site's ratio is Huber's estimate from its blocks' log ratios, which
+hardly moves if a few runs take several times as long. With fewer blocks it is their mean. A mean over sites is over the
+campaign's own sites. Its error comes from the runs, and it says nothing about other sites
 (`analysis.statistics.heterogeneity` does).
 """
 
@@ -18,12 +18,13 @@ from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import Array, Samples, by_count, by_metric, counts, logarithms
 
-# From this many blocks on, the location is Huber's estimate. With fewer blocks the scatter that it needs is too uncertain.
+# From this many blocks on, the location is Huber's estimate. With fewer blocks the scatter that it needs is too
+# uncertain.
 ROBUST_BLOCKS = 10
-# Ratios that are further from the median than this multiple of their scatter are drawn in to there. The scatter is that of
-# a normal distribution with the same share of ratios near the median. A median distance would be 0 where times come in
-# whole frames of a film. Simulated with 10 and 31 blocks of 1 and 12 sites, in nine worlds (normal, heavy tails, one load
-# in ten or twenty 1.5 to 3 times as long, times in whole frames): intervals of 95 % hold in 94 to 98 % of cases.
+# Ratios that are further from the median than this multiple of their scatter are drawn in to there. The scatter is that
+# of a normal distribution with the same share of ratios near the median. A median distance would be 0 where times come
+# in whole frames of a film. Simulated with 10 and 31 blocks of 1 and 12 sites, in nine worlds (normal, heavy tails, one
+# load in ten or twenty 1.5 to 3 times as long, times in whole frames): intervals of 95 % hold in 94 to 98 % of cases.
 REACH = 2.0
 NEAR_SHARE = 0.7
 # Ratios that differ by less are equal: times are whole frames of a film, and logarithms are rounded.
@@ -107,8 +108,8 @@ def locations(ratios: Array) -> tuple[Array, Array]:
     """The location along the last axis, and the variance of its error. Without values both are NaN; with a single value
     the variance is NaN.
 
-    Huber's estimate is one step from the median (Bickel 1975, One-step Huber estimates in the linear model): the mean of
-    the ratios as drawn in, corrected for those that were. Its error is that of a mean of as many ratios as were not.
+    Huber's estimate is one step from the median (Bickel 1975, One-step Huber estimates in the linear model): the mean
+    of the ratios as drawn in, corrected for those that were. Its error is that of a mean of as many ratios as were not.
     """
     both = by_count(_location_and_variance, ratios, least=1, outputs=(2,))
     return both[..., 0], both[..., 1]
