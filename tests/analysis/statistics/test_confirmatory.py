@@ -13,7 +13,7 @@ from analysis import hypotheses
 from analysis.statistics.confirmatory import COLUMNS, confirmatory, first_blocks, without_selection
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, verdicts
-from analysis.statistics.ratios import margins
+from analysis.statistics.ratios import ROBUST_BLOCKS, margins
 from analysis.statistics.samples import Array, Samples
 from analysis.statistics.spending import Looks, levels, looks_of_plan
 
@@ -212,11 +212,14 @@ def test_a_raised_number_of_runs_is_a_look_and_costs_what_the_plan_did_not_spend
 )
 def test_a_small_plan_of_several_sites_is_tested_by_exchanges(sites: int, blocks: int, is_exchange: bool) -> None:
     assert looks_of_plan([blocks], sites).exchanges == is_exchange
-    # The exchange test has the ratios' own distribution, so it does not change where that is stretched.
-    times = drawn(-0.1, sites=sites, blocks=blocks, scatter=0.01)
-    row = only(confirmatory(samples(times), DECLARED, RTT_MS, looks_of_plan([blocks], sites)))
-    at_last = replace(looks_of_plan([blocks], sites), exchanges=not is_exchange)
-    assert row["p"] != only(confirmatory(samples(times), DECLARED, RTT_MS, at_last))["p"] or blocks >= 10
+    looks = looks_of_plan([blocks], sites)
+    times = samples(drawn(-0.1, sites=sites, blocks=blocks))
+    one, other = (
+        only(confirmatory(times, DECLARED, RTT_MS, replace(looks, exchanges=value))) for value in (True, False)
+    )
+    tested = only(confirmatory(times, DECLARED, RTT_MS, looks))
+    assert tested["p"] == (one if is_exchange else other)["p"]
+    assert (one["p"] != other["p"]) == (blocks < ROBUST_BLOCKS)
 
 
 def test_what_ended_early_is_shrunken_and_nothing_else() -> None:
