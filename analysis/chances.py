@@ -74,13 +74,9 @@ def chance_lines(all_chances: list[Chances], runs: int) -> list[str]:
             f"a difference of {100 * share:.0f} % {_percent(chance)}"
             for share, chance in zip(DIFFERENCES, one.found, strict=True)
         )
-        fine = (
-            f", which is finer than one picture of the browser ({FRAME_MS:.0f} ms)" if one.margin_ms < FRAME_MS else ""
-        )
-        lines.append(
-            f"  {one.network}: {found}, no difference {_percent(one.equivalent)} (less than {one.margin_ms:.0f}
-            ms{fine})"
-        )
+        fine = f", finer than one picture of the browser ({FRAME_MS:.0f} ms)" if one.margin_ms < FRAME_MS else ""
+        none = f"no difference {_percent(one.equivalent)} (less than {one.margin_ms:.0f} ms{fine})"
+        lines.append(f"  {one.network}: {found}, {none}")
     return lines
 
 
