@@ -57,6 +57,7 @@ ANALYSES: Mapping[Table, Analysis] = {
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
     "exclusions": lambda findings: exclusions(findings.campaign.runs),
     "success_rates": lambda findings: losses.success_rates(findings.campaign),
+    "rejections": lambda findings: losses.rejection_tests(findings.campaign),
     "reasons": lambda findings: losses.reasons(findings.campaign),
     "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
     "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.comparisons),

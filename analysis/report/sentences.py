@@ -9,12 +9,21 @@ import pandas as pd
 from analysis.attempts import SETTING
 from analysis.balance import place_test
 from analysis.findings import Findings
+from analysis.losses import given_up
 from analysis.paper.comparison import PAPER_SITES
 from analysis.report.conditions import of_conditions
-from analysis.report.warnings import of_balance, of_deviations, of_losses, of_single_sites, of_stability, of_waits
+from analysis.report.warnings import (
+    of_balance,
+    of_deviations,
+    of_losses,
+    of_rejections,
+    of_single_sites,
+    of_stability,
+    of_waits,
+)
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses
-from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
+from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES, NOT_DECIDED, WARNING_P
 from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
@@ -25,6 +34,8 @@ from tuning.devices import described
 
 # The metric of the headlines if it is declared; else the first declared metric is used.
 HEADLINE = "si"
+# The end of a verdict on protocols that lost loads unequally.
+AMONG = " among loads that ended"
 
 
 def scope(findings: Findings) -> str:
@@ -59,7 +70,17 @@ def headlines(findings: Findings) -> list[str]:
     """A sentence for each contrast of the declared family in the metric of the headlines."""
     metrics = findings.declared.family_metrics
     rows = rows_of(findings["confirmatory"], metric=HEADLINE if HEADLINE in metrics else next(iter(metrics), HEADLINE))
+    rows = rows.assign(verdict=verdicts_in_words(findings, rows))
     return [headline(findings, row) for row in rows.to_dict("records")]
+
+
+def verdicts_in_words(findings: Findings, rows: pd.DataFrame) -> "pd.Series[str]":
+    """The verdicts of `rows` of the declared family. If the two protocols are shown to have lost loads unequally, a
+    decided verdict holds only among loads that ended."""
+    bounds = findings["loss_bounds"]
+    unequal = pd.MultiIndex.from_frame(bounds.loc[bounds["lost_p_corrected"] < WARNING_P, OVER_SITES[:3]])
+    is_among = pd.MultiIndex.from_frame(rows[OVER_SITES[:3]]).isin(unequal) & rows["verdict"].ne(NOT_DECIDED)
+    return rows["verdict"].mask(is_among, rows["verdict"] + AMONG)
 
 
 def headline(findings: Findings, row: Mapping[str, Any]) -> str:
@@ -141,7 +162,9 @@ def warnings(findings: Findings) -> list[str]:
     if 0 < least < FEW_RUNS:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
     texts += of_deviations(findings.campaign, findings.declared, findings["success_rates"])
-    texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
+    cells = given_up(findings.campaign)
+    texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"], cells)
+    texts += of_rejections(findings["rejections"], findings["success_rates"])
     texts += of_balance(findings["pair_balance"], place_test(findings.campaign))
     texts += of_waits(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
     texts += of_conditions(findings.campaign.document)
