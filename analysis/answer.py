@@ -14,6 +14,7 @@ import pandas as pd
 from analysis.attempts import exclusions
 from analysis.defaults import PREFIX
 from analysis.hypotheses import origin_sentence
+from analysis.losses import success_rates
 from analysis.runs import CampaignTable, metrics_in, records, rows_of
 from analysis.samples import samples_of
 from analysis.statistics.confirmatory import confidences, confirmatory
@@ -33,6 +34,8 @@ from dataset.metrics import web_names
 MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")
 # Nobody waits for more runs than this to get a decision.
 MOST_RUNS = 500
+# A larger difference between the shares of lost runs is part of the answer.
+LOST_SHARE = 0.05
 # From this share on, the whole difference counts as present at the first byte.
 MOST_OF_IT = 0.9
 ASKED = "HTTP/3 in place of HTTP/2"
@@ -53,6 +56,8 @@ class NetworkAnswer:
     `pairs`: how many pairs of runs count; a pair is one run over each protocol, measured one after the other.
     `attempts`: the number of attempts; `excluded`: why attempts do not count. `more_runs`: how many more runs of each
     protocol would probably show a difference of `margin` if there is one (inf: more than MOST_RUNS; NaN: unknown).
+    `lost`: the number of lost runs over the reference and over the compared protocol (`analysis.losses`), and `tried`:
+    of how many.
     """
 
     network: str
@@ -68,6 +73,8 @@ class NetworkAnswer:
     excluded: tuple[str, ...] = ()
     more_runs: float = math.nan
     shrunken: float = math.nan
+    lost: tuple[int, ...] = (0, 0)
+    tried: tuple[int, ...] = (0, 0)
 
     @property
     def difference_ms(self) -> float:
@@ -78,6 +85,12 @@ class NetworkAnswer:
     def is_decided(self) -> bool:
         """Whether there is a verdict."""
         return self.pairs > 0 and self.verdict != NOT_DECIDED
+
+    @property
+    def loses_unequally(self) -> bool:
+        """Whether the share of lost runs differs by more than LOST_SHARE between the protocols."""
+        reference, compared = (lost / max(1, tried) for lost, tried in zip(self.lost, self.tried, strict=True))
+        return abs(compared - reference) > LOST_SHARE
 
     @property
     def place(self) -> str:
@@ -108,13 +121,17 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     samples, looks = samples_of(campaign), looks_of(campaign)
     table = confirmatory(samples, declared, campaign.rtt_ms, looks, campaign.networks)
     confidence = confidences(declared, looks, samples.rounds)
-    excluded = exclusions(campaign.runs)
+    excluded, rates = exclusions(campaign.runs), success_rates(campaign)
     by_network = []
     for row in records(table):
         network = row["network"]
         attempts = rows_of(campaign.runs, network=network)
         reasons = [f"{one['excluded']} x {one['example']}" for one in records(rows_of(excluded, network=network))]
-        answer = NetworkAnswer(network, row["verdict"], attempts=len(attempts), excluded=tuple(reasons))
+        of_pair = [rows_of(rates, network=network, protocol=name).iloc[0] for name in PAIR]
+        lost, tried = (tuple(int(one[column]) for one in of_pair) for column in ("lost", "tried"))
+        answer = NetworkAnswer(
+            network, row["verdict"], attempts=len(attempts), excluded=tuple(reasons), lost=lost, tried=tried
+        )
         if not row["blocks"]:
             by_network.append(answer)
             continue
@@ -151,6 +168,8 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
                 tuple(reasons),
                 math.nan if math.isnan(more) or not has_interval else max(1.0, more) if more <= MOST_RUNS else math.inf,
                 row["gain_shrunken"],
+                lost,
+                tried,
             )
         )
     return by_network
@@ -189,7 +208,17 @@ def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
         return f"For {site}, there is no answer on {ASKED}: {nothing_counts}."
     if nothing:
         clauses.append(nothing_counts)
+    if losing := [answer for answer in by_network if answer.loses_unequally]:
+        clauses.append(f"but {listing([_losses(answer) for answer in losing])}")
     return f"{'; '.join(clauses)}."
+
+
+def _losses(answer: NetworkAnswer) -> str:
+    (reference, compared), (of_reference, of_compared) = answer.lost, answer.tried
+    return (
+        f"{answer.place} {compared} of {of_compared} loads over HTTP/3 failed, and {reference} of {of_reference} over "
+        "HTTP/2"
+    )
 
 
 def _difference(answer: NetworkAnswer) -> str:

@@ -295,3 +295,15 @@ def test_looking_often_claims_no_more_than_the_level_says(looks: Looks) -> None:
     for level in (0.05, 0.01):
         claims = int((confirmatory(table, DECLARED, {}, looks)["p"] < level).sum())
         assert claims <= stats.binom.isf(1e-4, campaigns, level)
+
+
+def test_differences_and_equivalences_together_err_as_often_as_is_said() -> None:
+    """One page on two networks: nothing differs on the first, and on the second the difference is just the margin."""
+    campaigns, draw = 2000, np.random.default_rng(11)
+    times = np.exp(draw.normal(0, 0.03, (2 * campaigns, 1, 2, 1, 31)))
+    times[1::2, :, 1] *= 1 + DECLARED.equivalence_margin
+    names = tuple(f"{number // 2:04} {number % 2}" for number in range(2 * campaigns))
+    table = confirmatory(Samples(times, names, ("page",), PAIR, ("si",)), DECLARED, {}, looks_of_plan([31], 1))
+    p = np.where(table["network"].str.endswith("0"), table["p"], table["equivalence_p"])
+    wrong = int((2 * p.reshape(campaigns, 2) < 0.05).any(axis=1).sum())
+    assert 0.01 * campaigns < wrong <= stats.binom.isf(1e-4, campaigns, 0.05)
