@@ -19,14 +19,14 @@ from analysis.paper.comparison import handshake_table, side_by_side
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 from analysis.sites import recorded_sites, site_table
-from analysis.statistics.aggregate import mixed_models, over_sites
+from analysis.statistics.aggregate import over_sites
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.contrasts import contrasts, unusual
 from analysis.statistics.gain import gains, in_order, summary
 from analysis.statistics.heterogeneity import heterogeneity, shrunken
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.planning import blocks_needed
-from analysis.statistics.samples import OVER_SITES, Samples
+from analysis.statistics.samples import Samples
 from analysis.statistics.sensitivity import sensitivity
 from analysis.stopping import looks_of, stopping_table
 from base.errors import EyelevelError
@@ -39,7 +39,6 @@ VARIANTS, WEB_METRICS = late("analysis.variants:variants"), late("analysis.web_m
 
 # These analyses need no other analysis, so they run in parallel; the longest stands first.
 ANALYSES: Mapping[Table, Analysis] = {
-    "mixed_models": lambda findings: mixed_models(findings.samples, findings.hypotheses),
     "contrasts": lambda findings: contrasts(findings.samples, findings.hypotheses, findings.campaign.rtt_ms),
     "confirmatory": lambda findings: confirmatory(
         findings.samples,
@@ -80,7 +79,6 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
     "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
     "summary": lambda findings: summary(findings["gains"]),
-    "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),
     "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
     "paper": side_by_side,
