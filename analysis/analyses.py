@@ -19,17 +19,17 @@ from analysis.paper.comparison import handshake_table, side_by_side
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 from analysis.sites import recorded_sites, site_table
-from analysis.statistics.aggregate import mixed_models, over_sites
-from analysis.statistics.confirmatory import INTERIM_ANALYSES, confirmatory
+from analysis.statistics.aggregate import over_sites
+from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.contrasts import contrasts, unusual
 from analysis.statistics.gain import gains, in_order, summary
 from analysis.statistics.heterogeneity import heterogeneity, shrunken
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.other_metrics import other_metrics
 from analysis.statistics.planning import blocks_needed
-from analysis.statistics.samples import OVER_SITES, Samples
+from analysis.statistics.samples import Samples
 from analysis.statistics.sensitivity import sensitivity
-from analysis.stopping import interim_analyses_of, stopping_table
+from analysis.stopping import looks_of, stopping_table
 from base.errors import EyelevelError
 from base.late import late
 
@@ -40,31 +40,24 @@ VARIANTS, WEB_METRICS = late("analysis.variants:variants"), late("analysis.web_m
 
 # These analyses need no other analysis, so they run in parallel; the longest stands first.
 ANALYSES: Mapping[Table, Analysis] = {
-    "mixed_models": lambda findings: mixed_models(findings.samples, findings.hypotheses),
     "contrasts": lambda findings: contrasts(findings.samples, findings.hypotheses, findings.campaign.rtt_ms),
     "confirmatory": lambda findings: confirmatory(
         findings.samples,
         findings.declared,
         findings.campaign.rtt_ms,
-        interim_analyses_of(findings.campaign),
+        looks_of(findings.campaign),
         findings.campaign.networks,
     ),
     "over_sites": lambda findings: over_sites(findings.samples, findings.hypotheses),
     "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
-    "power": lambda findings: blocks_needed(
-        findings.samples, findings.declared, interim_analyses_of(findings.campaign), findings.campaign.networks
-    ),
-    "stopping": lambda findings: stopping_table(
-        findings.samples,
-        findings.declared,
-        findings.campaign,
-        interim_analyses_of(findings.campaign) or INTERIM_ANALYSES,
-    ),
+    "power": lambda findings: blocks_needed(findings.samples, findings.declared, findings.campaign.networks),
+    "stopping": lambda findings: stopping_table(findings.samples, findings.declared, findings.campaign),
     "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
     "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
     "exclusions": lambda findings: exclusions(findings.campaign.runs),
     "success_rates": lambda findings: losses.success_rates(findings.campaign),
+    "rejections": lambda findings: losses.rejection_tests(findings.campaign),
     "reasons": lambda findings: losses.reasons(findings.campaign),
     "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
     "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.comparisons),
@@ -88,7 +81,6 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
     "other_metrics": lambda findings: other_metrics(findings.samples, findings.declared, findings["confirmatory"]),
     "summary": lambda findings: summary(findings["gains"]),
-    "aggregates": lambda findings: findings["over_sites"].merge(findings["mixed_models"], on=OVER_SITES, how="left"),
     "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
     "paper": side_by_side,

@@ -6,6 +6,7 @@ The verdicts are those of the declared family (`analysis.statistics.confirmatory
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,16 +14,18 @@ import pandas as pd
 from analysis.attempts import exclusions
 from analysis.defaults import PREFIX
 from analysis.hypotheses import origin_sentence
+from analysis.losses import success_rates
 from analysis.runs import CampaignTable, metrics_in, records, rows_of
 from analysis.samples import samples_of
-from analysis.statistics.confirmatory import confidence_of_each, confirmatory
+from analysis.statistics.confirmatory import confidences, confirmatory
 from analysis.statistics.contrast_table import GAIN, contrast_columns
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
-from analysis.statistics.planning import needed_for
+from analysis.statistics.planning import needed_after
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import counts
-from analysis.stopping import interim_analyses_of
+from analysis.statistics.spending import levels, looks_of_plan
+from analysis.stopping import looks_of, planned_runs
 from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
 
@@ -30,6 +33,8 @@ from base.errors import EyelevelError
 MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")
 # Nobody waits for more runs than this to get a decision.
 MOST_RUNS = 500
+# A larger difference between the shares of lost runs is part of the answer.
+LOST_SHARE = 0.05
 # From this share on, the whole difference counts as present at the first byte.
 MOST_OF_IT = 0.9
 ASKED = "HTTP/3 in place of HTTP/2"
@@ -50,6 +55,8 @@ class NetworkAnswer:
     `pairs`: how many pairs of runs count; a pair is one run over each protocol, measured one after the other.
     `attempts`: the number of attempts; `excluded`: why attempts do not count. `more_runs`: how many more runs of each
     protocol would probably show a difference of `margin` if there is one (inf: more than MOST_RUNS; NaN: unknown).
+    `lost`: the number of lost runs over the reference and over the compared protocol (`analysis.losses`), and `tried`:
+    of how many.
     """
 
     network: str
@@ -65,6 +72,8 @@ class NetworkAnswer:
     excluded: tuple[str, ...] = ()
     more_runs: float = math.nan
     shrunken: float = math.nan
+    lost: tuple[int, ...] = (0, 0)
+    tried: tuple[int, ...] = (0, 0)
 
     @property
     def difference_ms(self) -> float:
@@ -75,6 +84,12 @@ class NetworkAnswer:
     def is_decided(self) -> bool:
         """Whether there is a verdict."""
         return self.pairs > 0 and self.verdict != NOT_DECIDED
+
+    @property
+    def loses_unequally(self) -> bool:
+        """Whether the share of lost runs differs by more than LOST_SHARE between the protocols."""
+        reference, compared = (lost / max(1, tried) for lost, tried in zip(self.lost, self.tried, strict=True))
+        return abs(compared - reference) > LOST_SHARE
 
     @property
     def place(self) -> str:
@@ -102,15 +117,20 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     if len(campaign.settings.sites) != 1 or not PAIR.is_of(campaign.protocols):
         raise EyelevelError(f"{campaign.name} does not ask one question of one site, so one sentence cannot answer it")
     declared = question.restricted_to(campaign.protocols, (METRIC,))
-    samples, interim = samples_of(campaign), interim_analyses_of(campaign)
-    table = confirmatory(samples, declared, campaign.rtt_ms, interim, campaign.networks)
-    excluded = exclusions(campaign.runs)
+    samples, looks = samples_of(campaign), looks_of(campaign)
+    table = confirmatory(samples, declared, campaign.rtt_ms, looks, campaign.networks)
+    confidence = confidences(declared, looks, samples.rounds)
+    excluded, rates = exclusions(campaign.runs), success_rates(campaign)
     by_network = []
     for row in records(table):
         network = row["network"]
         attempts = rows_of(campaign.runs, network=network)
         reasons = [f"{one['excluded']} x {one['example']}" for one in records(rows_of(excluded, network=network))]
-        answer = NetworkAnswer(network, row["verdict"], attempts=len(attempts), excluded=tuple(reasons))
+        of_pair = [rows_of(rates, network=network, protocol=name).iloc[0] for name in PAIR]
+        lost, tried = (tuple(int(one[column]) for one in of_pair) for column in ("lost", "tried"))
+        answer = NetworkAnswer(
+            network, row["verdict"], attempts=len(attempts), excluded=tuple(reasons), lost=lost, tried=tried
+        )
         if not row["blocks"]:
             by_network.append(answer)
             continue
@@ -118,13 +138,20 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         ratios = block_ratios(samples, PAIR)[place, :, column]
         ratio, pairs = mean_over_sites(ratios), int(counts(ratios).sum())
         reference = samples.of(PAIR.reference)[place, :, column][np.isfinite(ratios)]
-        size = len(declared.declared_with(network, campaign.networks)) * max(1, len(interim))
-        scatter, per_block = float(ratio.error) * math.sqrt(pairs), float(ratio.freedom) / max(1, pairs - 1)
-        needed = needed_for(math.log1p(row["margin"]), scatter, per_block, declared.significant_p / size)
+        size = len(declared.declared_with(network, campaign.networks))
+        needed = needed_after(
+            math.log1p(row["margin"]),
+            float(ratio.centre),
+            pairs,
+            float(ratio.error) * math.sqrt(pairs),
+            float(ratio.freedom),
+            partial(_level_at_end, campaign, declared.significant_p / size),
+            pairs + MOST_RUNS,
+        )
         more = needed - pairs
         # A verdict is always shown with the interval that it rests on, however wide the interval is.
         is_decided = row["verdict"] != NOT_DECIDED and float(ratio.error) > 0
-        has_interval = is_decided or bool(ratio.has_interval(confidence_of_each(declared, interim)))
+        has_interval = is_decided or bool(ratio.has_interval(confidence[place]))
         by_network.append(
             NetworkAnswer(
                 network,
@@ -140,9 +167,19 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
                 tuple(reasons),
                 math.nan if math.isnan(more) or not has_interval else max(1.0, more) if more <= MOST_RUNS else math.inf,
                 row["gain_shrunken"],
+                lost,
+                tried,
             )
         )
     return by_network
+
+
+def _level_at_end(campaign: CampaignTable, error: float, runs: int) -> float:
+    """The level of the two-sided test at the end of `campaign` if it makes `runs` runs of each setting."""
+    planned = planned_runs(campaign)
+    ends = [*planned, runs] if planned and runs > max(planned) else [runs]
+    looks = looks_of_plan(ends, 1, may_end=campaign.settings.auto)
+    return 2 * levels(looks.blocks, looks.planned, error / 2)[-1]
 
 
 def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
@@ -170,7 +207,17 @@ def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
         return f"For {site}, there is no answer on {ASKED}: {nothing_counts}."
     if nothing:
         clauses.append(nothing_counts)
+    if losing := [answer for answer in by_network if answer.loses_unequally]:
+        clauses.append(f"but {listing([_losses(answer) for answer in losing])}")
     return f"{'; '.join(clauses)}."
+
+
+def _losses(answer: NetworkAnswer) -> str:
+    (reference, compared), (of_reference, of_compared) = answer.lost, answer.tried
+    return (
+        f"{answer.place} {compared} of {of_compared} loads over HTTP/3 failed, and {reference} of {of_reference} over "
+        "HTTP/2"
+    )
 
 
 def _difference(answer: NetworkAnswer) -> str:
@@ -294,7 +341,8 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
     if names and PAIR.is_of(samples.protocols):
         ratios = block_ratios(samples, PAIR)[:, 0]
         ratio = mean_over_sites(ratios[:, :, None])
-        columns = contrast_columns(ratio, confidence_of_each(question, interim_analyses_of(campaign)), where_known=True)
+        confidence = confidences(question, looks_of(campaign), samples.rounds)[:, None]
+        columns = contrast_columns(ratio, confidence, where_known=True)
         logs = np.log(np.where(np.isfinite(ratios), samples.of(PAIR.reference)[:, 0], np.nan))
         for n, network in enumerate(samples.networks):
             for m, name in enumerate(names):

@@ -2,7 +2,7 @@
 
 A load that never ended is repeated, and the second attempt may succeed. The run is then valid, and yet the protocol has
 lost a load. So a run is lost if it was rejected at the first attempt that says anything about the page. Rejections for
-the film or the machine say nothing about the page and are skipped.
+the film or the machine, and those that were withdrawn, say nothing about the page and are skipped.
 """
 
 from collections.abc import Iterable

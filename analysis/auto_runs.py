@@ -7,7 +7,7 @@ these.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from analysis.earlier import GAIN_SD, SITE_SD, Expected
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.samples import Array, Samples
-from analysis.stopping import interim_analyses_until
+from analysis.statistics.spending import looks_of_plan
 from base.words import in_words
 from dataset.clients import Client, clients_of
 from dataset.table import Cell
@@ -110,7 +110,8 @@ def simulated_stops(
 ) -> Array:
     """The number of blocks of every site after which each client ended: simulated campaigns x clients."""
     networks = np.array([client.network for client in plan.clients.values()])
-    interim = interim_analyses_until(plan.runs)
+    # Student's t stands for exchanges here, since these would take too long.
+    looks = replace(looks_of_plan([plan.runs], len(plan.sites), may_end=True), exchanges=False)
     stops = np.full((campaigns, len(networks)), plan.runs)
     # The rule's threshold for the family of one campaign. `confirmatory` cannot correct for this family: below, it gets
     # the clients of all simulated campaigns at once, as if they belonged to one campaign.
@@ -124,10 +125,10 @@ def simulated_stops(
     names = tuple(rtt_ms)
     protocols = tuple(dict.fromkeys(name for pair in hypotheses.family for name in pair))
     going_on = np.arange(len(names))
-    for blocks in interim[:-1]:
+    for blocks in looks.blocks[:-1]:
         here = tuple(names[place] for place in going_on)
         samples = Samples(values[going_on][..., :blocks], here, tuple(plan.sites), protocols, hypotheses.family_metrics)
-        table = confirmatory(samples, hypotheses, rtt_ms, interim)
+        table = confirmatory(samples, hypotheses, rtt_ms, looks)
         if table.empty:
             break
         is_decided = ((table["p"] < level) | (table["equivalence_p"] < level)).groupby(table["network"]).all()

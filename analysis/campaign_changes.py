@@ -6,16 +6,34 @@ canary shows how much slower or faster the machine was, with an interval; the ma
 times within that interval. And slowness that affects two protocols alike cancels in their ratio within blocks, so the
 change of that ratio is shown, too.
 Changes are shares: 0.1 is 10 % more time in B than in A; negative means that B is faster.
+
+Three questions are answered, since a release may fail at any one of them:
+
+- Typical load: does the location of the times' logarithms, over all sites or at one, grow by more than the threshold?
+  A location is built to ignore what happens to one load in twelve.
+- Slow loads: does a larger share of loads take more than SLOW_FACTOR times as long as the typical load of their site?
+  One load in twelve that takes six times as long raises the arithmetic mean by 42 %. Yet the test counts loads and does
+  not compare means or 95th percentiles: with so few slow loads the error of a mean is known too badly for a test at
+  1 %, and 15 runs of a site have no 95th percentile. The count has an exact test. A load that takes 1.9 times as long
+  is not slow; only the means in the tables (`mean_change`) show it.
+- Lost loads: does a larger share of loads fail, never end, or show another page (`analysis.losses`)?
+
+Slow and lost loads have no threshold: B is worse if their share is shown to be larger than in A.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
+from statsmodels.stats.proportion import confint_proportions_2indep
 
+from analysis.attempts import SETTING, tried_in
 from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.samples import samples_of
 from analysis.statistics.contrast_table import (
@@ -27,7 +45,7 @@ from analysis.statistics.contrast_table import (
     holm,
     judged,
 )
-from analysis.statistics.gain import mean
+from analysis.statistics.gain import gain, mean, median
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import (
     MeanRatio,
@@ -39,15 +57,23 @@ from analysis.statistics.ratios import (
 )
 from analysis.statistics.samples import Array, Samples, by_metric, counts, frame, logarithms
 from base.errors import EyelevelError
+from dataset.table import WITHDRAWN
 
 # The canary that bounds the machine's part in a change. The canary of pages changes with the browser, too.
 PROCESSOR_CANARY = "canary_cpu_ms"
 STATISTICS = ["change", "low", "high", "p", "p_corrected", "equivalence_p_corrected", "margin", "verdict"]
 WORSE = ["worse_p_corrected", "worse", "beyond_canary"]
-OVER_SITES = ["network", "protocol", "metric", "sites", *STATISTICS, *WORSE]
+OVER_SITES = ["network", "protocol", "metric", "sites", *STATISTICS, *WORSE, "within", "mean_change"]
 SITES = ["network", "site", "protocol", "metric", "runs_a", "runs_b", "mean_a", "mean_b", *STATISTICS, *WORSE]
 CONTRASTS = ["reference", "compared", "network", "metric", "sites", "change", "low", "high", "p", "p_corrected"]
 CANARIES = ["canary", "times_a", "times_b", "mean_a", "mean_b", "change", "low", "high"]
+SHARES = ["kind", "network", "protocol", "sites", "loads_a", "loads_b", "found_a", "found_b", "change", "low", "high"]
+SHARES += ["worse_p", "worse_p_corrected", "worse", "within"]
+# The kinds of loads whose shares are compared.
+SLOW, LOST = "slow", "lost"
+# A load is slow if it takes more than this many times as long as the typical load of its site.
+SLOW_FACTOR = 2.0
+Counts = NDArray[np.int64]
 NOT_KNOWN = "-"
 
 
@@ -55,8 +81,10 @@ NOT_KNOWN = "-"
 class CampaignChange:
     """The comparison of B with A.
 
-    `over_sites`, `sites`, `contrasts`, `canaries`: tables with the columns of this module. `differences`: columns what,
-    a and b, with a row for each difference between the campaigns' documents, except the times at which they were made.
+    `over_sites`, `sites`, `shares` (of slow and lost loads), `contrasts`, `canaries`: tables with the columns of this
+    module. `over_sites` also has within (B is shown to be slower by less than what is allowed) and mean_change (the
+    mean over sites of the change of the arithmetic mean, without an interval). `differences`: columns what, a and b,
+    with a row for each difference between the campaigns' documents, except the times at which they were made.
     `allowance`: how much slower B may be according to the canary, as a share; None without a canary. `unmatched`: the
     parts that only one of the campaigns has.
     """
@@ -68,6 +96,7 @@ class CampaignChange:
     allowance: float | None
     over_sites: pd.DataFrame
     sites: pd.DataFrame
+    shares: pd.DataFrame
     contrasts: pd.DataFrame
     canaries: pd.DataFrame
     differences: pd.DataFrame
@@ -75,16 +104,26 @@ class CampaignChange:
 
     @property
     def is_worse(self) -> bool:
-        """Whether B is shown to be slower than A by more than the threshold, over all sites or at one."""
-        return bool(self.over_sites["worse"].any() or self.sites["worse"].any())
+        """Whether B is shown to be worse than A: its typical load is slower by more than the threshold, over all sites
+        or at one, or a larger share of its loads is slow or lost."""
+        return bool(any(table["worse"].any() for table in (self.over_sites, self.sites, self.shares)))
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether each contrast over all sites, and each share, is shown to be worse or within the threshold.
+
+        If one of them truly is beyond the threshold, the probability that all are shown to be within it is at most the
+        declared level, without a correction (an intersection-union test; Berger 1982, Technometrics 24).
+        """
+        return all(bool((table["worse"] | table["within"]).all()) for table in (self.over_sites, self.shares))
 
     @property
     def false_alarm_share(self) -> float:
         """The largest share of comparisons in which B counts as worse although nothing changed between the campaigns.
 
-        The table over all sites has at most the declared level (Holm's method). The table of single sites has the same
-        level again (Benjamini and Hochberg's method holds it if nothing differs). The share reaches this bound if no
-        slowness is allowed and runs are independent.
+        Typical loads have the declared level: half of it over all sites (Holm's method), half of it at single sites
+        (Benjamini and Hochberg's method holds it if nothing differs). Slow and lost loads are one family at the
+        declared level (exact tests, Holm's method). The share stays below this bound if runs are independent.
         """
         return 2 * self.hypotheses.significant_p
 
@@ -92,16 +131,27 @@ class CampaignChange:
 def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_than: float) -> CampaignChange:
     """Compare campaign `b` with `a`, using the thresholds and the family's metrics of `hypotheses`.
 
-    B is worse if it is shown to be slower than A by more than `worse_than` (a share) plus the canary's allowance.
-    Raises EyelevelError if the campaigns have nothing to compare.
+    B is worse if its typical load is shown to be slower than A's by more than `worse_than` (a share) plus the canary's
+    allowance, or if a larger share of its loads is shown to be slow or lost. Raises EyelevelError if the campaigns have
+    nothing to compare.
     """
-    known = (samples_of(a), samples_of(b))
-    wanted = [name for name in hypotheses.family_metrics if name in a.metrics and name in b.metrics]
-    first, second = _in_common(*known, wanted)
+    tried = _judged_loads(a), _judged_loads(b)
+    metrics = [name for name in hypotheses.family_metrics if name in a.metrics and name in b.metrics]
+    names = _in_common(a, *tried) | {"metrics": tuple(metrics)}
+    if absent := [axis for axis, common in names.items() if not common]:
+        raise EyelevelError(f"the campaigns cannot be compared: they have no {absent[0]} in common")
     canaries = _canaries(a, b, hypotheses.confidence)
     bounds = _canary_bounds(canaries)
     slower = float(np.log1p(worse_than)) + (bounds[1] if bounds else 0.0)
-    thresholds = _Thresholds(hypotheses.confidence, slower, bounds)
+    thresholds = _Thresholds(hypotheses, slower, bounds)
+    first, second = (_aligned(samples_of(campaign), names) for campaign in (a, b))
+    lost_a, lost_b = (_lost_loads(one, first) for one in tried)
+    by_kind = {SLOW: slow_loads(first.values, second.values, float(np.exp(slower))), LOST: (lost_a, lost_b)}
+    shares = share_changes(by_kind, first.networks, first.protocols, hypotheses, worse_than)
+    if shares.empty:
+        raise EyelevelError(
+            "the campaigns cannot be compared: no site was loaded on one network over one protocol in both"
+        )
     return CampaignChange(
         a,
         b,
@@ -109,40 +159,131 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
         worse_than,
         float(np.expm1(bounds[1])) if bounds else None,
         *_changes(first, second, hypotheses, a.rtt_ms, thresholds),
+        shares,
         _contrasts(first, second, hypotheses),
         canaries,
         differences(a, b),
-        tuple(_unmatched(*known)),
+        tuple(_unmatched(*tried)),
     )
 
 
-def _in_common(a: Samples, b: Samples, metrics: Sequence[str]) -> tuple[Samples, Samples]:
-    """Both samples, reduced to `metrics` and to the networks, sites and protocols that both have, in the order of
-    `a`."""
-    names = {
-        axis: tuple(name for name in getattr(a, axis) if name in getattr(b, axis))
-        for axis in ("networks", "sites", "protocols")
-    } | {"metrics": tuple(metrics)}
-    if absent := [axis for axis, common in names.items() if not common]:
-        raise EyelevelError(f"the campaigns cannot be compared: they have no {absent[0]} in common, of runs that count")
-
-    def part(samples: Samples) -> Samples:
-        places = [[getattr(samples, axis).index(name) for name in common] for axis, common in names.items()]
-        blocks = range(samples.values.shape[-1])
-        rounds = tuple(samples.rounds[place] for place in places[0])
-        return replace(samples, values=samples.values[np.ix_(*places, blocks)], rounds=rounds, **names)
-
-    both = part(a), part(b)
-    if not (counts(both[0].values) * counts(both[1].values)).any():
-        raise EyelevelError("the campaigns cannot be compared: no site has runs that count of both")
-    return both
+def _judged_loads(campaign: CampaignTable) -> pd.DataFrame:
+    """The runs that say something about the page (`analysis.attempts.tried_runs`), and whether each was lost."""
+    tried = tried_in(campaign)
+    return tried[tried["judged"] & (tried["gate"] != WITHDRAWN)]
 
 
-def _unmatched(a: Samples, b: Samples) -> Iterator[str]:
-    for name, one, other in (("A", a, b), ("B", b, a)):
-        for axis in ("networks", "sites", "protocols"):
-            if only := [value for value in getattr(one, axis) if value not in getattr(other, axis)]:
-                yield f"{axis} of {name} alone, which are not compared: {', '.join(only)}"
+def _in_common(a: CampaignTable, *tried: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The networks, sites and protocols of which both campaigns have loads, even if all of these were lost."""
+    orders = {"network": a.networks, "site": (), "protocol": a.protocols}
+    known = {key: set(tried[0][key]) & set(tried[1][key]) for key in SETTING}
+    return {
+        f"{key}s": tuple(name for name in dict.fromkeys([*orders[key], *sorted(known[key])]) if name in known[key])
+        for key in SETTING
+    }
+
+
+def _aligned(samples: Samples, names: Mapping[str, tuple[str, ...]]) -> Samples:
+    """`samples` with these `names` along its axes; NaN where it has no values."""
+    places = [pd.Index(getattr(samples, axis)).get_indexer(list(common)) for axis, common in names.items()]
+    # A name that is missing has the place -1, where the padding is.
+    padded = np.pad(samples.values, [(0, 1)] * samples.values.ndim, constant_values=np.nan)
+    return replace(samples, values=padded[np.ix_(*places, range(padded.shape[-1]))], rounds=(), **names)
+
+
+def _unmatched(*tried: pd.DataFrame) -> Iterator[str]:
+    for name, one, other in (("A", *tried), ("B", *tried[::-1])):
+        for key in SETTING:
+            if only := sorted(set(one[key]) - set(other[key])):
+                yield f"{key}s of {name} alone, which are not compared: {', '.join(only)}"
+
+
+def slow_loads(a: Array, b: Array, allowed: float) -> tuple[Counts, Counts]:
+    """The numbers of slow loads and of all loads, of each campaign: 2 x networks x sites x protocols.
+
+    `a` and `b` are times: networks x sites x protocols x metrics x blocks. `allowed` is the factor by which all loads
+    of B may be slower. B's times are divided by it, and then both campaigns' loads of a site over a protocol are
+    treated alike: a load is slow if it takes more than SLOW_FACTOR times the median of them all in any metric. So the
+    test of these numbers is exact if B is slower by this very factor, and a smaller factor makes no more alarms: B's
+    slow loads are no more, and A's no fewer.
+    """
+    times = np.concatenate([a, b / allowed], axis=-1)
+    with np.errstate(invalid="ignore"):
+        is_slow = (times > SLOW_FACTOR * median(times)[..., None]).any(axis=-2)
+    is_load = np.isfinite(times).any(axis=-2)
+    loads = np.stack([is_slow, is_load])
+    return np.asarray(loads[..., : a.shape[-1]].sum(axis=-1)), np.asarray(loads[..., a.shape[-1] :].sum(axis=-1))
+
+
+def _lost_loads(tried: pd.DataFrame, samples: Samples) -> Counts:
+    """The numbers of lost loads and of all loads, in the form of `slow_loads`."""
+    axes = [samples.networks, samples.sites, samples.protocols]
+    numbers = tried.groupby(SETTING)["lost"].agg(["sum", "size"])
+    numbers = numbers.reindex(pd.MultiIndex.from_product(axes, names=SETTING), fill_value=0)
+    return np.asarray(numbers.to_numpy(dtype=np.int64).T.reshape(2, *map(len, axes)))
+
+
+def more_often(a: Counts, b: Counts) -> tuple[float, float]:
+    """The exact one-sided p value of no larger share in B than in A, and the least p value that could have come out.
+
+    `a` and `b`: the numbers found and all loads of each campaign, 2 x sites. The number of loads found at each site,
+    in A and B together, is taken as given. If A and B were alike, B's part of it would have a hypergeometric
+    distribution; the statistic is the sum over sites (Fisher's exact test in strata, the exact form of Mantel and
+    Haenszel's). So sites may differ, and either campaign may have more runs of some sites.
+    """
+    # Sites at which nothing was found add nothing.
+    total = (a + b)[:, a[0] + b[0] > 0]
+    of_b = b[1, a[0] + b[0] > 0]
+    parts = [
+        stats.hypergeom.pmf(np.arange(min(hits, loads) + 1), every, hits, loads)
+        for (hits, every), loads in zip(total.T, of_b, strict=True)
+    ]
+    probabilities = reduce(np.convolve, parts, np.ones(1))
+    return min(1.0, float(probabilities[b[0].sum() :].sum())), float(probabilities[-1])
+
+
+def share_changes(
+    by_kind: Mapping[str, tuple[Counts, Counts]],
+    networks: Sequence[str],
+    protocols: Sequence[str],
+    hypotheses: Hypotheses,
+    worse_than: float,
+) -> pd.DataFrame:
+    """The changes of the shares of loads by kind, network and protocol: the columns of SHARES.
+
+    `by_kind`: kind → the numbers of A and of B, in the form of `slow_loads`. Only sites with loads in both take part.
+    The interval is Newcombe's (1998, Statistics in Medicine 17, method 10), of all sites together. within: B's share is
+    shown to be larger by less than `worse_than`.
+
+    All rows are one family. A test that no outcome could have made significant does not count as a test, and has no
+    corrected p value: so protocols without slow or lost loads cost the others nothing. That depends alone on the number
+    of loads found in A and B together, which the tests take as given (Tarone 1990, Biometrics 46).
+    """
+    rows = []
+    for kind, (a, b) in by_kind.items():
+        for (n, network), (p, protocol) in product(enumerate(networks), enumerate(protocols)):
+            is_both = (a[1, n, :, p] > 0) & (b[1, n, :, p] > 0)
+            if is_both.any():
+                one, other = a[:, n, is_both, p], b[:, n, is_both, p]
+                (found_a, loads_a), (found_b, loads_b) = one.sum(axis=1), other.sum(axis=1)
+                row = [kind, network, protocol, int(is_both.sum()), loads_a, loads_b, found_a, found_b]
+                rows.append([*row, *more_often(one, other)])
+    table = pd.DataFrame(rows, columns=[*SHARES[:8], "worse_p", "least_p"])
+    numbers = [table[name].to_numpy(dtype=float) for name in ("found_b", "loads_b", "found_a", "loads_a")]
+    (low, high), (_, most) = (
+        confint_proportions_2indep(*numbers, method="newcomb", alpha=alpha)
+        for alpha in (1 - hypotheses.confidence, 2 * hypotheses.significant_p)
+    )
+    can_be_shown = table["least_p"] < hypotheses.significant_p
+    worse_p = holm(table["worse_p"].where(can_be_shown).to_numpy(dtype=float))
+    return table.assign(
+        change=numbers[0] / numbers[1] - numbers[2] / numbers[3],
+        low=low,
+        high=high,
+        worse_p_corrected=worse_p,
+        worse=worse_p < hypotheses.significant_p,
+        within=most < worse_than,
+    )[SHARES]
 
 
 def _both(a: Array, b: Array) -> tuple[Array, Array]:
@@ -156,17 +297,19 @@ class _Thresholds:
     """The thresholds of changes, as log ratios: how much slower B may be; and the range in which the canary lets times
     move, None without a canary."""
 
-    confidence: float
+    hypotheses: Hypotheses
     slower: float
     canary: tuple[float, float] | None
 
     def statistics(self, change: MeanRatio, margin: Array) -> dict[str, NDArray[Any]]:
         """The columns that the tables of changes share."""
-        low, high = change.interval(self.confidence)
+        confidence = self.hypotheses.confidence
+        low, high = change.interval(confidence)
         # Without a canary nothing bounds the machine's part, so it is unknown whether a change exceeds it.
         beyond = (low > self.canary[1]) | (high < self.canary[0]) if self.canary else np.full(low.shape, None)
-        columns = contrast_columns(change, self.confidence, CHANGE, margin)
-        return {**columns, "worse_p": change.slower_p(self.slower), "beyond_canary": beyond}
+        columns = contrast_columns(change, confidence, CHANGE, margin)
+        within = change.below_p(self.slower) < self.hypotheses.significant_p
+        return {**columns, "worse_p": change.slower_p(self.slower), "beyond_canary": beyond, "within": within}
 
 
 def _changes(
@@ -180,6 +323,7 @@ def _changes(
         change = independent_difference(*(mean_over_sites(by_metric(part)) for part in logs))
         columns = thresholds.statistics(change, margins(a, pair, hypotheses, rtt_ms))
         columns |= {"sites": (counts(logs[0]) > 0).sum(axis=1)}
+        columns |= {"mean_change": mean(by_metric(gain(a.of(protocol), b.of(protocol))))}
         over_sites.append(frame({"protocol": protocol, **columns}, network=a.networks, metric=a.metrics))
         change = independent_difference(*(mean_over_sites(part[..., None, :]) for part in logs))
         columns = thresholds.statistics(change, site_margins(a, pair, hypotheses, rtt_ms))
@@ -196,7 +340,8 @@ def _changes(
 def _judged(table: pd.DataFrame, correct: Callable[[Array], Array], significant_p: float) -> pd.DataFrame:
     """`table` with corrected p values, the verdict, and whether each row is worse."""
     table = judged(table.reset_index(drop=True), correct, significant_p, CHANGE[0], (*TESTS, "worse_p"))
-    return table.assign(worse=table["worse_p_corrected"] < significant_p)
+    # Both tables of typical loads share the level (`CampaignChange.false_alarm_share`).
+    return table.assign(worse=table["worse_p_corrected"] < significant_p / 2)
 
 
 def _contrasts(a: Samples, b: Samples, hypotheses: Hypotheses) -> pd.DataFrame:

@@ -375,6 +375,12 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--worse-than", "How much slower B may be than A.", ("compare",), default="5%"),
     Option(
+        "--decide",
+        "End with status 4 unless B is shown to be worse or within the threshold.",
+        ("compare",),
+        is_flag=True,
+    ),
+    Option(
         "--study",
         "Questions, groups and wording: an edited copy of analysis/user_study/study.toml.",
         ("user-study write",),

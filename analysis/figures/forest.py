@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis.figures.style import BLUE, COLUMN_INCHES, PAGE_INCHES, SMALL, VERMILION, figure_style
 from analysis.runs import rows_of
+from analysis.statistics.contrasts import RATIO
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import label
@@ -21,9 +22,8 @@ PANEL_TICKS, COLUMN_TICKS = 3, 5
 
 
 def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pairs: Sequence[Pair]) -> Figure:
-    """Draw `table`, which has the columns of `over_sites` and `mixed_models`: a panel for each metric, a row for each
-    network and pair. A row shows the mean gain with the two-level bootstrap's interval, and below it the mixed model's
-    gain."""
+    """Draw `table`, which is from `over_sites`: a panel for each metric, a row for each network and pair. A row shows
+    the paper's mean gain with its interval, and below it the gain of the ratios within blocks."""
     rows = [(network, pair) for network in networks for pair in pairs]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.19 * len(rows)), layout="constrained")
@@ -37,7 +37,7 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
                 row = index.loc[key]
                 for up, name, low, high, color, marker in (
                     (0.15, "gain", "gain_low", "gain_high", BLUE, "o"),
-                    (-0.2, "mixed_gain", "mixed_low", "mixed_high", VERMILION, "D"),
+                    (-0.2, *RATIO, VERMILION, "D"),
                 ):
                     axes.plot([row[low], row[high]], [y - up] * 2, color=color, linewidth=1)
                     axes.plot(row[name], y - up, marker, color=color, markersize=3)
@@ -45,8 +45,8 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
             axes.tick_params(axis="x", labelsize=SMALL)
             _rows(axes, networks, pairs, PANEL_TICKS)
         panels[0].tick_params(axis="y", labelsize=SMALL)
-        panels[0].plot([], [], "o-", color=BLUE, markersize=3, label="mean gain, two-level bootstrap")
-        panels[0].plot([], [], "D-", color=VERMILION, markersize=3, label="ratio within blocks, mixed model")
+        panels[0].plot([], [], "o-", color=BLUE, markersize=3, label="gain of means")
+        panels[0].plot([], [], "D-", color=VERMILION, markersize=3, label="gain within blocks")
         figure.legend(loc="outside upper center", ncols=2)
         return figure
 

@@ -1,13 +1,14 @@
 """The comparison of two campaigns for readers: sentences, tables, the page, and JSON for continuous integration."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.campaign_changes import CampaignChange
+from analysis.campaign_changes import LOST, SLOW, SLOW_FACTOR, CampaignChange
 from analysis.report.page import environment, page_basics
 from analysis.report.section import ReportTable, text_table
 from analysis.report.write import write_tables
@@ -43,32 +44,108 @@ CHANGE: dict[Any, Any] = {
 }
 
 
+def _points(share: float) -> str:
+    """A change of a share in percentage points."""
+    return percent(share).removesuffix(" %")
+
+
+SHARES: dict[Any, Any] = {
+    "network": ("network", label),
+    "protocol": ("protocol", label),
+    "sites": "sites",
+    ("found_a", "loads_a"): ("in A", "{} of {}".format),
+    ("found_b", "loads_b"): ("in B", "{} of {}".format),
+    "change": ("change", _points),
+    ("low", "high"): ("interval", lambda low, high: f"{_points(low)} to {_points(high)}"),
+    "worse_p_corrected": ("p corrected", p_value),
+    "worse": CHANGE["worse"],
+}
+
+
 def sentences(change: CampaignChange) -> list[str]:
     """The answer, and the facts that it rests on."""
-    return [_outcome(change), *_others(change), *_caveats(change)]
+    return [_outcome(change), *_means(change), *_decision(change), *_others(change), *_caveats(change)]
 
 
 def _outcome(change: CampaignChange) -> str:
-    threshold = f"by more than {level(change.worse_than)}"
-    if change.allowance is not None:
-        threshold += f" and the {percent(change.allowance)} that the machine's canary allows"
-    if not change.is_worse:
-        return f"No regression is shown: nothing in B is shown to be slower than in A {threshold}."
+    """The answer in three parts: typical load, slow loads, lost loads."""
+    answer = "B is worse" if change.is_worse else "No regression is shown"
+    return f"{answer}: {_typical(change)}; {_counted(change, SLOW)}; {_counted(change, LOST)}."
+
+
+def _threshold(change: CampaignChange) -> str:
+    threshold = level(change.worse_than)
+    if change.allowance is None:
+        return threshold
+    return f"{threshold} and the {percent(change.allowance)} that the machine's canary allows"
+
+
+def _typical(change: CampaignChange) -> str:
+    if change.over_sites.empty:
+        return "typical loads could not be compared"
     over, single = (table[table["worse"]] for table in (change.over_sites, change.sites))
     texts = [f"over all sites {_listed(over)}"] if len(over) else []
     if len(single):
         names = sorted(single["site"].unique())
         texts.append(f"at {plural('site', len(names))} ({listing(names)})")
-    return f"B is worse: it is shown to be slower than A {threshold}, {', and '.join(texts)}."
+    is_shown = "are shown" if texts else "are not shown"
+    text = f"typical loads {is_shown} to be slower in B than in A by more than {_threshold(change)}"
+    return ", ".join([text, " and ".join(texts)]) if texts else text
 
 
-def _listed(rows: pd.DataFrame) -> str:
-    """The changes of the protocols and networks of `rows`, each with its metrics."""
+def _counted(change: CampaignChange, kind: str) -> str:
+    rows = change.shares[change.shares["kind"] == kind]
+    if rows.empty:
+        return f"{kind} loads could not be counted in both"
+    worse = rows[rows["worse"]]
+    if worse.empty:
+        total = _of_loads(rows.select_dtypes("number").sum())
+        return f"{kind} loads are not shown to be more frequent in B ({total})"
+    places = [f"{label(row['protocol'])} behind {label(row['network'])} ({_of_loads(row)})" for row in records(worse)]
+    return f"{kind} loads are shown to be more frequent in B: {listing(places)}"
+
+
+def _of_loads(row: Mapping[str, Any]) -> str:
+    return f"{row['found_a']:.0f} of {row['loads_a']:.0f} in A, {row['found_b']:.0f} of {row['loads_b']:.0f} in B"
+
+
+def _means(change: CampaignChange) -> list[str]:
+    """The changes of the means where slow loads are more frequent."""
+    slow = change.shares[(change.shares["kind"] == SLOW) & change.shares["worse"]]
+    rows = change.over_sites.merge(slow[["network", "protocol"]], on=["network", "protocol"])
+    if rows.empty:
+        return []
+    return [f"The arithmetic mean, which slow loads raise, changes: {_listed(rows, 'mean_change')}."]
+
+
+def _decision(change: CampaignChange) -> list[str]:
+    """If B is not worse: whether it is shown to be within the threshold."""
+    if change.is_worse:
+        return []
+    typical, points = f"slower by less than {_threshold(change)}", f"{100 * change.worse_than:g} percentage points"
+    if change.is_decided:
+        return [
+            f"B is shown to be within the threshold: typical loads over all sites are {typical}, and the shares of "
+            f"slow and lost loads are larger by less than {points}."
+        ]
+    texts = [
+        f"{(~table['within']).sum()} of {len(table)} {what}"
+        for table, what in (
+            (change.over_sites, f"typical loads over all sites are not shown to be {typical}"),
+            (change.shares, f"shares of slow and lost loads are not shown to be larger by less than {points}"),
+        )
+        if not table["within"].all()
+    ]
+    return [f"Not decided: {', and '.join(texts)}."]
+
+
+def _listed(rows: pd.DataFrame, column: str = "change") -> str:
+    """The changes (`column`) of the protocols and networks of `rows`, each with its metrics."""
     groups = rows.groupby(["protocol", "network"], sort=False)
     return listing(
         [
             f"{label(protocol)} behind {label(network)} "
-            f"({', '.join(f'{label(row.metric)} {percent(row.change)}' for row in group.itertuples())})"
+            f"({', '.join(f'{label(row.metric)} {percent(getattr(row, column))}' for row in group.itertuples())})"
             for (protocol, network), group in groups
         ]
     )
@@ -99,6 +176,12 @@ def _caveats(change: CampaignChange) -> list[str]:
             "A change is beyond the canary if its interval lies outside the processor canary's: then the machine's "
             "processor alone does not explain it, if loads slow down by no more than the canary does."
         )
+    allowed = "" if change.worse_than == 0 == (change.allowance or 0) else f" (times of B less {_threshold(change)})"
+    texts.append(
+        f"A load is slow if one of its times is more than {SLOW_FACTOR:g} times the median of all loads of its site "
+        f"over the same protocol, in A and B{allowed}. A load is lost if it failed, never ended or showed another "
+        "page, even if it was repeated."
+    )
     texts.append(
         f"Of comparisons of two campaigns between which nothing has changed, {level(change.false_alarm_share)} at most "
         "say that B is worse, if their runs are independent: if none share a slow hour of the machine."
@@ -121,7 +204,9 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
     """The tables of the page, by section."""
     confidence = level(change.hypotheses.confidence)
     setting = {"network": ("network", label), "protocol": ("protocol", label), "metric": ("metric", label)}
-    over = text_table(change.over_sites, {**setting, "sites": "sites", **CHANGE})
+    over_form = {**setting, "sites": "sites", **CHANGE, "mean_change": ("change of the mean", percent)}
+    over = text_table(change.over_sites, over_form)
+    shares = text_table(change.shares, {"kind": "loads", **SHARES})
     runs = {"runs_a": "runs of A", "runs_b": "runs of B"}
     means = {"mean_a": ("A [ms]", ms), "mean_b": ("B [ms]", ms)}
     sites = text_table(change.sites, {"site": "site", **setting, **runs, **means, **CHANGE})
@@ -143,7 +228,16 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
         "over": [
             ReportTable(
                 "campaign_changes", "Over all sites", change.over_sites, over, f"{note} p corrected by Holm's method."
-            )
+            ),
+            ReportTable(
+                "slow_and_lost",
+                "Slow and lost loads",
+                change.shares,
+                shares,
+                f"Change of the share from A to B, in percentage points; intervals (Newcombe) hold with {confidence}. "
+                "p of no larger share: exact, within sites, corrected by Holm's method over this table; - where no "
+                "outcome could have been significant.",
+            ),
         ],
         "sites": [
             ReportTable(
@@ -170,8 +264,10 @@ def document(change: CampaignChange) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "outcome": WORSE if change.is_worse else NO_REGRESSION,
+        "decided": change.is_decided,
         "worse_than": change.worse_than,
         "canary_allowance": change.allowance,
+        "false_alarm_share": change.false_alarm_share,
         "significant_p": change.hypotheses.significant_p,
         "confidence": change.hypotheses.confidence,
         **{
@@ -180,6 +276,7 @@ def document(change: CampaignChange) -> dict[str, Any]:
         },
         "over_sites": _rows(change.over_sites),
         "sites": _rows(change.sites),
+        "shares": _rows(change.shares),
         "contrasts": _rows(change.contrasts),
         "canaries": _rows(change.canaries),
         "differences": _rows(change.differences),

@@ -28,8 +28,8 @@ FAMILY_COLUMNS: dict[str, Sequence[str]] = {
     "confirmatory": ("network", "metric", "sites", "blocks", "gain", "{confidence} interval", "corrected p", "verdict"),
     "mean_gains": ("network", "metric", "mean gain", "mean difference", "faster", "slower", "no difference"),
     "over_sites": (
-        *("network", "metric", "mean gain", "{confidence} bootstrap interval", "mixed model"),
-        "its {confidence} interval",
+        *("network", "metric", "mean gain", "its {confidence} interval", "gain within blocks"),
+        "{confidence} interval",
     ),
     "sensitivity": ("network", "metric", "gain", "the paper's", "median site", "without one site"),
     "heterogeneity": (

@@ -30,6 +30,7 @@ OPEN_TABLES = frozenset(
     (
         "milestones",
         "campaign_changes",
+        "slow_and_lost",
         "confirmatory",
         "success",
         "mean_gains",

@@ -9,10 +9,19 @@ import pandas as pd
 from analysis.attempts import SETTING
 from analysis.balance import place_test
 from analysis.findings import Findings
+from analysis.losses import given_up
 from analysis.paper.comparison import PAPER_SITES
 from analysis.report.conditions import of_conditions
 from analysis.report.verdicts import clauses, verdict_in_words, verdict_table
-from analysis.report.warnings import of_balance, of_deviations, of_losses, of_single_sites, of_stability, of_waits
+from analysis.report.warnings import (
+    of_balance,
+    of_deviations,
+    of_losses,
+    of_rejections,
+    of_single_sites,
+    of_stability,
+    of_waits,
+)
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
@@ -143,7 +152,9 @@ def warnings(findings: Findings) -> list[str]:
     if 0 < least < FEW_RUNS:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
     texts += of_deviations(findings.campaign, findings.declared, findings["success_rates"])
-    texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
+    cells = given_up(findings.campaign)
+    texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"], cells)
+    texts += of_rejections(findings["rejections"], findings["success_rates"])
     texts += of_balance(findings["pair_balance"], place_test(findings.campaign))
     texts += of_waits(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
     texts += of_conditions(findings.campaign.document)

@@ -12,13 +12,18 @@ from analysis.runs import records, rows_of
 from analysis.statistics.heterogeneity import differing
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.other_metrics import WORDS as CONTRADICTIONS
-from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, WARNING_P
 from analysis.statistics.samples import OVER_SITES
 from analysis.text import label, listing, percent, plural
 
 # After EQUAL_ON_AVERAGE if the pages are shown to differ.
 NOT_BY_PAGE = f"{EQUAL_ON_AVERAGE}, not page by page"
-WORDS = (FASTER, SLOWER, EQUIVALENT, NOT_BY_PAGE, EQUAL_ON_AVERAGE, NOT_DECIDED)
+# The end of a verdict on protocols that lost loads unequally.
+AMONG = " among loads that ended"
+DECIDED = (FASTER, SLOWER, EQUIVALENT, NOT_BY_PAGE, EQUAL_ON_AVERAGE)
+WORDS = (*(word for verdict in DECIDED for word in (verdict, verdict + AMONG)), NOT_DECIDED)
+# The columns of a pair behind a network.
+PLACE = OVER_SITES[:3]
 # A sentence names at most this many contrasts beside its example, and at most this many metrics.
 MOST = 3
 
@@ -27,8 +32,9 @@ def verdict_table(findings: Findings) -> pd.DataFrame:
     """The table `confirmatory` for readers: no mean counts as equivalent if its sites scatter by more than the margin
     (EQUAL_ON_AVERAGE).
 
-    Further columns: `word` (one of WORDS); `tau` (as in `heterogeneity`); `is_shown` (whether a difference is shown,
-    however small); `pages_differ` (whether sites are shown to differ, by more than the margin).
+    Further columns: `word` (one of WORDS: the verdict, with AMONG for protocols that are shown to have lost loads
+    unequally); `tau` (as in `heterogeneity`); `is_shown` (whether a difference is shown, however small); `pages_differ`
+    (whether sites are shown to differ, by more than the margin).
     """
     table, of_sites = findings["confirmatory"], findings["heterogeneity"]
     contrasts = pd.MultiIndex.from_frame(table[OVER_SITES])
@@ -37,9 +43,13 @@ def verdict_table(findings: Findings) -> pd.DataFrame:
     shown = pd.MultiIndex.from_frame(differing(of_sites, findings.declared)[OVER_SITES])
     pages_differ = is_scattered & contrasts.isin(shown)
     verdict = table["verdict"].mask(table["verdict"].eq(EQUIVALENT) & is_scattered, EQUAL_ON_AVERAGE)
+    word = verdict.mask(verdict.eq(EQUAL_ON_AVERAGE) & pages_differ, NOT_BY_PAGE)
+    bounds = findings["loss_bounds"]
+    unequal = pd.MultiIndex.from_frame(bounds.loc[bounds["lost_p_corrected"] < WARNING_P, PLACE])
+    is_among = pd.MultiIndex.from_frame(table[PLACE]).isin(unequal) & verdict.ne(NOT_DECIDED)
     return table.assign(
         verdict=verdict,
-        word=verdict.mask(verdict.eq(EQUAL_ON_AVERAGE) & pages_differ, NOT_BY_PAGE),
+        word=word.mask(is_among, word.astype(str) + AMONG),
         tau=tau,
         is_shown=table["p_corrected"] < findings.declared.significant_p,
         pages_differ=pages_differ,
@@ -48,12 +58,13 @@ def verdict_table(findings: Findings) -> pd.DataFrame:
 
 def verdict_in_words(row: Mapping[str, Any]) -> str:
     """The verdict of a row of `verdict_table`: `equivalent (0.1 % faster)`."""
-    return f"{row['word']} ({_by([row['gain']])})" if row["word"] == EQUIVALENT and row["is_shown"] else row["word"]
+    is_sized = row["verdict"] == EQUIVALENT and row["is_shown"]
+    return f"{row['word']} ({_by([row['gain']])})" if is_sized else str(row["word"])
 
 
 def marked(findings: Findings, row: Mapping[str, Any]) -> str:
     """The verdict of a row of `verdict_table` for a cell, with marks for what stands beside it."""
-    is_unsaid = row["pages_differ"] and row["word"] != NOT_BY_PAGE
+    is_unsaid = row["pages_differ"] and row["verdict"] != EQUAL_ON_AVERAGE
     marks = {"pages differ": is_unsaid, "slow loads contradict": bool(slow_loads(findings, row))}
     return ", ".join([verdict_in_words(row), *(mark for mark, applies in marks.items() if applies)])
 
@@ -61,7 +72,7 @@ def marked(findings: Findings, row: Mapping[str, Any]) -> str:
 def sizes(rows: pd.DataFrame) -> str:
     """The range of gains in rows of `verdict_table` that have the same word."""
     gains = sorted(rows["gain"].dropna())
-    if len(gains) and rows["is_shown"].all() and rows["word"].eq(EQUIVALENT).all() and gains[0] * gains[-1] > 0:
+    if len(gains) and rows["is_shown"].all() and rows["verdict"].eq(EQUIVALENT).all() and gains[0] * gains[-1] > 0:
         return _by(gains)
     texts = [percent(gain) for gain in (*gains[:1], *gains[-1:])]
     return " to ".join(dict.fromkeys(texts))
@@ -77,7 +88,7 @@ def beside(findings: Findings, pair: Pair) -> list[str]:
     rows = records(
         rows_of(verdict_table(findings), **pair._asdict()).sort_values("tau", ascending=False, kind="stable")
     )
-    rows.sort(key=lambda row: row["word"] == NOT_DECIDED)
+    rows.sort(key=lambda row: row["verdict"] == NOT_DECIDED)
     differ = {_place(row): text for row in rows if (text := pages(findings, row))}
     slow = {_place(row): text for row in rows if (text := slow_loads(findings, row))}
     texts = []
@@ -117,7 +128,7 @@ def slow_loads(findings: Findings, row: Mapping[str, Any]) -> str:
     """How the mean or the 95th percentile contradicts the verdict of a row of `verdict_table`: it has the other sign,
     or is beyond what counts as equivalent, by more than two errors. Empty if neither does."""
     of_row = rows_of(findings["sensitivity"], **{name: row[name] for name in OVER_SITES})
-    if of_row.empty or row["word"] == NOT_DECIDED:
+    if of_row.empty or row["verdict"] == NOT_DECIDED:
         return ""
     numbers = of_row.iloc[0]
     names = [("mean", "mean"), ("slow", "95th percentile")]
@@ -135,8 +146,8 @@ def slow_loads(findings: Findings, row: Mapping[str, Any]) -> str:
 
 
 def _contradicts(row: Mapping[str, Any], low: float, high: float) -> bool:
-    if row["word"] in (FASTER, SLOWER):
-        return bool(low > 0 if row["word"] == FASTER else high < 0)
+    if row["verdict"] in (FASTER, SLOWER):
+        return bool(low > 0 if row["verdict"] == FASTER else high < 0)
     return bool(low > row["margin"] or high < 1 / (1 + row["margin"]) - 1)
 
 

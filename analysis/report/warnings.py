@@ -1,6 +1,6 @@
 """Warnings: sentences that a reader must know before trusting results, from the tables of a campaign's analyses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 
 from analysis.attempts import SETTING
 from analysis.balance import APART, FAR, FAULTS, INCOMPLETE, UNKNOWN, PlaceTest
+from analysis.losses import LONGER, MORE
 from analysis.processor import BUSY, BUSY_SHARE, DIFFERENT, has_warning, wait_shares
 from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, records
 from analysis.stability import ALIKE, DRIFTS, RATIO
@@ -16,12 +17,22 @@ from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.statistics.samples import OVER_SITES
 from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share, span
 from dataset.declaration import declaration_of
-from dataset.table import read_given_up
+from dataset.gates import FILM, LOAD, PAGE
+from dataset.gates import MACHINE as OF_MACHINE
+from dataset.table import WITHDRAWN, Cell, read_given_up
 
 # With fewer sites, no site counts as far from the others.
 LEAST_COMPARED = 5
 # The sites of the smaller group, of faster or of slower sites, are exceptions if it has less than this share of both.
 LARGE_MINORITY = 0.1
+# Why loads of each kind of rejection (`dataset.gates.KINDS`) were rejected.
+REJECTED = {
+    LOAD: "because they failed",
+    PAGE: "because their page was another one than usual",
+    FILM: "for their film",
+    OF_MACHINE: "for the machine",
+    WITHDRAWN: "for a reason that was withdrawn",
+}
 
 
 def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.DataFrame) -> list[str]:
@@ -47,7 +58,7 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
     if len(declared.runs) > 1:
         texts.append(
             f"After the first run the number of runs was raised: {' to '.join(map(str, declared.runs))}. The verdicts "
-            "take each of these for a planned interim analysis; other p values and intervals do not allow for it."
+            "allow for it: each of these numbers spends its own part of the error. Other p values and intervals do not."
         )
     if (missing := runs_missing(campaign, rates)) > 0:
         texts.append(
@@ -60,8 +71,8 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
 
 def runs_missing(campaign: CampaignTable, rates: pd.DataFrame) -> int:
     """How many planned runs were never tried, in a campaign with a fixed number of runs; without the runs of sites that
-    were given up. `rates` is `losses.success_rates`."""
-    given_up = sum(entry.runs for entry in read_given_up(campaign.folder))
+    were given up or withdrawn. `rates` is `losses.success_rates`, which leaves out the withdrawn ones."""
+    given_up = sum(entry.runs for entry in read_given_up(campaign.folder) if entry.withdrawn is None)
     return int((rates["planned"] - rates["tried"]).fillna(0).sum()) - given_up
 
 
@@ -80,9 +91,13 @@ def _some_names(names: Sequence[str]) -> str:
     return listing([*names[:5], *more]) if names else ""
 
 
-def of_losses(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> list[str]:
-    """Warnings about the losses, from the tables of `success_rates`, `empty_settings` and `bounds`."""
+def of_losses(
+    rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame, given_up: Collection[Cell] = ()
+) -> list[str]:
+    """Warnings about the losses, from the tables of `success_rates`, `empty_settings` and `bounds`. Settings that have
+    no valid run because they are `given_up` have a warning of their own, so none here."""
     texts = []
+    empty = empty[~pd.MultiIndex.from_frame(empty[["site", "network"]]).isin(list(given_up))]
     for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
         settings = empty[(empty["tried"] > 0) == is_tried]
         for network, group in settings.groupby("network", sort=False):
@@ -100,6 +115,36 @@ def of_losses(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) ->
             "loads are those that were lost, the runs that are left make it look better than it is."
         )
     texts += [text for text in bounds["warning"] if text]
+    return texts
+
+
+def of_rejections(tests: pd.DataFrame, rates: pd.DataFrame) -> list[str]:
+    """Warnings about rejections that may favour a protocol, from the tables of `rejection_tests` and `success_rates`.
+    Protocols that lost more loads than the others have a warning of their own (`of_losses`), so none here."""
+    losers = set(zip(rates["network"], rates["protocol"], rates["warning"] != "", strict=True))
+    texts = []
+    for kind, rows in tests.groupby("kind", sort=False):
+        for protocols, some in rows[rows["warning"].str.contains(MORE)].groupby("protocols", sort=False):
+            names = str(protocols).split(", ")
+            where = [
+                f"{share(row['share'])} behind {label(row['network'])} (others {share(row['others_share'])})"
+                for row in records(some)
+                if kind not in (LOAD, PAGE) or not {(row["network"], name, True) for name in names} <= losers
+            ]
+            if where:
+                texts.append(
+                    f"More runs over {listing([label(name) for name in names])} than over the others had a load that "
+                    f"was rejected {REJECTED[str(kind)]}: {listing(where)}. If slow loads are those that were "
+                    "rejected, the loads that count make it look better than it is."
+                )
+        if len(some := rows[rows["warning"].str.contains(LONGER)]):
+            ends = some["longer_share"]
+            texts.append(
+                f"Behind {listing([label(name) for name in some['network']])}, loads that were rejected "
+                f"{REJECTED[str(kind)]} took longer than those of their setting that count, in "
+                f"{span(share(ends.min()), share(ends.max()))} of the comparisons (50 % by chance): slow loads are "
+                "missing from the results."
+            )
     return texts
 
 

@@ -1,14 +1,18 @@
 """The declared family of hypotheses: for each pair, network and metric, is one protocol faster over all sites?
 
 Planning (`analysis.statistics.planning`), stopping (`analysis.stopping`) and the verdict use the same test: Student's t
-of the mean over sites of log ratios within blocks (`analysis.statistics.ratios`), corrected for the size of the family.
-The family is declared before anything is measured, so its size includes contrasts that turn out to have no runs. A
-contrast that was added later belongs to a family of its own, or to none (`analysis.statistics.hypotheses.Hypotheses`).
-A campaign that may stop early is tested at each of its interim analyses, which a network reaches with all its sites
-together. The contrast's p value is the smallest p value of these analyses times their number (Bonferroni), so that
-frequent testing does not find more by chance. Its intervals are wide enough that those of all interim analyses hold at
-once with the declared confidence (repeated confidence intervals: Jennison and Turnbull 1989). If a contrast ended
-early, its gain is also shown shrunken, since chance is more likely to have made it larger than smaller.
+of the mean over sites of log ratios within blocks (`analysis.statistics.ratios`), or the exchange of the protocols
+within blocks where the plan has few blocks of several sites (`analysis.statistics.exchange`). The chance that the
+family has any wrong verdict, faster, slower or equivalent, is at most `significant_p`: p values are multiplied by the
+number of contrasts (Bonferroni). Differences and equivalences need no correction for each other, since no contrast can
+have both wrong. The family is declared before anything is measured, so its size includes contrasts that turn out to
+have no runs. A contrast that was added later belongs to a family of its own, or to none
+(`analysis.statistics.hypotheses.Hypotheses`). A campaign is tested at each of its looks, which a network reaches with
+all its sites together, and the looks share the error (`analysis.statistics.spending`). So reading a report often,
+stopping early and raising the number of runs find nothing more by chance. Intervals hold for the number of blocks that
+was planned; those of a campaign that may end early or has not ended are wider, and hold at all looks at once (repeated
+confidence intervals: Jennison and Turnbull 1989). If a contrast ended early, its gain is also shown shrunken, since
+chance is more likely to have made it larger than smaller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +22,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.statistics.contrast_table import contrast_columns, holm_of_family, judged
+from analysis.statistics import exchange
+from analysis.statistics.contrast_table import contrast_columns, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.ratios import block_ratios, margins, mean_over_sites
+from analysis.statistics.ratios import ROBUST_BLOCKS, block_ratios, margins, mean_over_sites
 from analysis.statistics.samples import Array, Samples, by_metric, counts, frame
+from analysis.statistics.spending import Looks
 
-# The numbers of blocks of every site after which interim analyses are made; the last is the paper's number of runs.
-INTERIM_ANALYSES = (5, 10, 15, 20, 25, 31)
 # The columns of `report/tables/confirmatory.csv`.
 CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
 CONFIRMATORY += ["p_corrected", "verdict"]
@@ -35,17 +39,18 @@ def confirmatory(
     samples: Samples,
     hypotheses: Hypotheses,
     rtt_ms: Mapping[str, float],
-    interim: Sequence[int] = (),
+    looks: Looks | None = None,
     networks: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The verdict of each contrast of the family, in a campaign that might have stopped at each `interim` analysis.
+    """The verdict of each contrast of the family.
 
-    `networks` are the campaign's; the family includes networks without runs. `rtt_ms`: network → RTT.
+    `looks`: the campaign's; without them all blocks are tested once, by Student's t. `networks` are the campaign's; the
+    family includes networks without runs. `rtt_ms`: network → RTT.
     One row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with
     a block that has both protocols), blocks (that have both), gain (of the ratios within blocks, over sites; negative:
-    faster) with gain_low and gain_high, p and p_corrected (Holm's), verdict (`analysis.statistics.outcomes`),
-    equivalence_p and equivalence_p_corrected, margin (the gain within which both count as equivalent), and
-    gain_shrunken (for contrasts whose network stopped early because of them; otherwise NaN).
+    faster) with gain_low and gain_high, p (of all looks) and p_corrected (Bonferroni's), verdict
+    (`analysis.statistics.outcomes`), equivalence_p and equivalence_p_corrected, margin (the gain within which both
+    count as equivalent), and gain_shrunken (for contrasts whose network stopped early because of them; otherwise NaN).
     """
     every = [*networks, *(name for name in samples.networks if name not in networks)]
     key = ["reference", "compared", "network", "metric"]
@@ -53,24 +58,28 @@ def confirmatory(
     table = pd.DataFrame([(*pair, *cell) for pair, *cell in cells], columns=key)
     if table.empty:
         return table.reindex(columns=COLUMNS)
-    tables = [_contrasts(samples, pair, hypotheses, rtt_ms, interim) for pair in samples.measured(hypotheses.family)]
+    tables = [_contrasts(samples, pair, hypotheses, rtt_ms, looks) for pair in samples.measured(hypotheses.family)]
     measured = pd.concat(tables) if tables else pd.DataFrame(columns=key)
     table = table.merge(measured, how="left", on=key).reindex(columns=[*COLUMNS, "last_p"])
     numbers = ["sites", "blocks"]
     table[numbers] = table[numbers].fillna(0).astype(int)
-    family = families(table, hypotheses)
-
-    def correct(p_values: Array) -> Array:
-        return np.asarray(pd.Series(p_values).groupby(family).transform(holm_of_family))
-
-    table = judged(table, correct, hypotheses.significant_p)
-    ended_early = table["network"].map(
-        {name: rounds in interim[:-1] for name, rounds in zip(samples.networks, samples.rounds, strict=True)}
-    )
-    level = hypotheses.significant_p / table["p"].groupby(family).transform("size") / max(1, len(interim))
-    shrunken = np.expm1(without_selection(np.log1p(table["gain"]), table["last_p"], level))
-    table["gain_shrunken"] = shrunken.where(ended_early.eq(True) & (table["last_p"] < level))
+    size = table["network"].groupby(families(table, hypotheses)).transform("size").to_numpy()
+    # Tests that could not be made belong to the family, too; they are no evidence.
+    table = judged(table, lambda p: np.minimum(1, np.where(np.isnan(p), 1, p) * size), hypotheses.significant_p)
+    if looks and looks.may_end:
+        level = table["network"].map(_level_of_early_end(samples, looks, hypotheses.significant_p / size.max()))
+        shrunken = np.expm1(without_selection(np.log1p(table["gain"]), table["last_p"], level))
+        table["gain_shrunken"] = shrunken.where(table["last_p"] < level)
     return table[COLUMNS]
+
+
+def _level_of_early_end(samples: Samples, looks: Looks, error: float) -> dict[str, float]:
+    """Network → the level of the two-sided test at the look at which it ended; of networks that ended early only."""
+    return {
+        name: 2 * looks.level(looks.blocks.index(rounds), error / 2)
+        for name, rounds in zip(samples.networks, samples.rounds, strict=True)
+        if rounds in looks.blocks[:-1]
+    }
 
 
 def without_selection(
@@ -103,7 +112,7 @@ def families(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[str]":
 
 
 def _contrasts(
-    samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], interim: Sequence[int]
+    samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], looks: Looks | None
 ) -> pd.DataFrame:
     """The family's contrasts of one pair, before correction."""
     metrics = hypotheses.family_metrics
@@ -112,39 +121,52 @@ def _contrasts(
     margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
     blocks = counts(ratios)
     ratio = mean_over_sites(ratios)
-    confidence = confidence_of_each(hypotheses, interim)
-    at_analyses = first_blocks(ratios, samples.rounds, interim)
-    tests = [mean_over_sites(first) for first in at_analyses] if interim else [ratio]
+    confidence = confidences(hypotheses, looks, samples.rounds)[:, None]
     cells = {
         **pair._asdict(),
         "sites": (blocks > 0).sum(axis=-1),
         "blocks": blocks.sum(axis=-1),
         **contrast_columns(ratio, confidence, margin=margin),
-        # An analysis whose difference had the other sign is no evidence for the present difference.
-        "p": least_p(
-            [np.where(np.sign(test.centre) == np.sign(ratio.centre), test.difference_p(), 1) for test in tests]
-        ),
-        "equivalence_p": least_p([test.equivalence_p(margin) for test in tests]),
         "last_p": ratio.difference_p(),
     }
+    if looks:
+        at_looks = first_blocks(ratios, samples.rounds, looks.blocks)
+        tests = [_tests(first, margin, exchanges=looks.exchanges) for first in at_looks]
+        # A look whose difference had the other sign is no evidence for the present difference.
+        agrees = [np.sign(mean_over_sites(first).centre) == np.sign(ratio.centre) for first in at_looks]
+        p_values = [np.where(same | np.isnan(p), p / 2, 0.5) for (p, _), same in zip(tests, agrees, strict=True)]
+        cells |= {"p": np.minimum(1, 2 * looks.p(p_values)), "equivalence_p": looks.p([p for _, p in tests])}
     return frame(cells, network=samples.networks, metric=metrics)
 
 
-def confidence_of_each(hypotheses: Hypotheses, interim: Sequence[int]) -> float:
-    """The confidence of each interval, so that the intervals of all `interim` analyses hold at once with the declared
-    one."""
-    return 1 - (1 - hypotheses.confidence) / max(1, len(interim))
+def _tests(ratios: Array, margin: Array, *, exchanges: bool) -> tuple[Array, Array]:
+    """The p values of no difference (two-sided) and of no equivalence at one look: networks x metrics each."""
+    if not exchanges or ratios.shape[-1] >= ROBUST_BLOCKS:
+        ratio = mean_over_sites(ratios)
+        return ratio.difference_p(), ratio.equivalence_p(margin)
+    p_values = [
+        (exchange.difference_p(ratios[cell]), exchange.equivalence_p(ratios[cell], float(margin[cell])))
+        for cell in np.ndindex(margin.shape)
+    ]
+    both = np.array(p_values).reshape(*margin.shape, 2)
+    return both[..., 0], both[..., 1]
 
 
-def first_blocks(ratios: Array, rounds: Sequence[int], interim: Sequence[int]) -> list[Array]:
-    """`ratios` (networks x metrics x sites x blocks) at each `interim` analysis; NaN if a network has fewer
-    `rounds`."""
+def confidences(hypotheses: Hypotheses, looks: Looks | None, rounds: Sequence[int]) -> Array:
+    """The confidence of the intervals of each network, of which `rounds` blocks were measured.
+
+    It is the declared one; if the network may end early or has not ended, it is such that the intervals at all looks
+    hold at once with the declared one.
+    """
+    result = np.full(len(rounds), hypotheses.confidence)
+    for place, measured in enumerate(rounds):
+        if looks and (looks.may_end or measured < looks.planned):
+            look = max(0, sum(blocks <= measured for blocks in looks.blocks) - 1)
+            result[place] = 1 - 2 * looks.level(look, (1 - hypotheses.confidence) / 2)
+    return result
+
+
+def first_blocks(ratios: Array, rounds: Sequence[int], looks: Sequence[int]) -> list[Array]:
+    """`ratios` (networks x metrics x sites x blocks) at each of `looks`; NaN if a network has fewer `rounds`."""
     reached = np.array(rounds)[:, None, None, None]
-    return [np.where(reached >= blocks, ratios[..., :blocks], np.nan) for blocks in interim]
-
-
-def least_p(p_values: Sequence[Array]) -> Array:
-    """The smallest p value of several analyses, times their number; NaN if none has a p value."""
-    stacked = np.stack(p_values)
-    smallest = np.where(np.isnan(stacked), np.inf, stacked).min(axis=0)
-    return np.where(np.isinf(smallest), np.nan, np.minimum(1, len(p_values) * smallest))
+    return [np.where(reached >= blocks, ratios[..., :blocks], np.nan) for blocks in looks]

@@ -18,7 +18,7 @@ TESTS = ("p", "equivalence_p")
 
 def contrast_columns(
     ratio: MeanRatio,
-    confidence: float,
+    confidence: Array | float,
     names: Sequence[str] = GAIN,
     margin: Array | float | None = None,
     *,

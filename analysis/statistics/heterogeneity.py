@@ -19,7 +19,7 @@ from statsmodels.stats.meta_analysis import combine_effects
 
 from analysis.statistics.contrast_table import holm
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.ratios import SAME, block_ratios, degrees_of_freedom, locations
+from analysis.statistics.ratios import SAME, block_ratios, locations
 from analysis.statistics.samples import Array, Samples, counts
 
 # With fewer sites, nothing can be said about a further site.
@@ -203,7 +203,7 @@ def site_ratios(ratios: Array) -> SiteRatios:
     """
     centres, variances = locations(ratios)
     blocks = counts(ratios)
-    own_freedom = degrees_of_freedom(blocks)
+    own_freedom = blocks - 1
     if not own_freedom.any():
         return SiteRatios(centres, np.full(len(centres), np.nan), np.full(len(centres), np.nan))
     of_block = np.where(own_freedom > 0, variances * blocks, 0)

@@ -1,6 +1,10 @@
-"""How many blocks the declared family needs, with the same test and threshold as its verdicts."""
+"""How many blocks the declared family needs, with the threshold of its verdicts.
 
-from collections.abc import Sequence
+The scatter of runs is known from few blocks, so power is averaged over the values that it may have (as in Julious and
+Owen 2006, Sample size calculations for clinical studies allowing for uncertainty about the variance).
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,7 +12,8 @@ from scipy import stats
 
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import block_ratios, mean_over_sites
-from analysis.statistics.samples import Samples, by_metric, counts
+from analysis.statistics.samples import Array, Samples, by_metric, counts
+from analysis.statistics.spending import LAST_SHARE
 
 # The differences (shares) to plan for, and the probability with which the test should find such a difference.
 DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -18,15 +23,17 @@ NEEDED = {share: f"blocks_{share:.0%}".replace("%", "pct") for share in DIFFEREN
 COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "scatter", *NEEDED.values()]
 
 
-def blocks_needed(
-    samples: Samples, hypotheses: Hypotheses, interim: Sequence[int] = (), networks: Sequence[str] = ()
-) -> pd.DataFrame:
+# How many equally likely values of the scatter power is averaged over.
+SCATTERS = 16
+
+
+def blocks_needed(samples: Samples, hypotheses: Hypotheses, networks: Sequence[str] = ()) -> pd.DataFrame:
     """The number of blocks of each site that each of DIFFERENCES needs, for every contrast of the family.
 
-    `interim` and `networks` are as in `analysis.statistics.confirmatory`. Leaves out contrasts for which no site has a
-    block. Columns: reference, compared, network, metric, sites, blocks (of a site, on average), scatter (the error of
-    the mean over sites if each site had one block), and blocks_1pct, blocks_2pct, … (NaN if the scatter is unknown or
-    0; inf for more than a million).
+    `networks` are as in `analysis.statistics.confirmatory`. Leaves out contrasts for which no site has a block.
+    Columns: reference, compared, network, metric, sites, blocks (of a site, on average), scatter (the error of the mean
+    over sites if each site had one block), and blocks_1pct, blocks_2pct, … (NaN if the scatter is unknown or 0; inf for
+    more than a million).
     """
     all_networks = {*samples.networks, *networks}
     rows = []
@@ -35,7 +42,7 @@ def blocks_needed(
         ratio, sizes = mean_over_sites(ratios), counts(ratios)
         for n, network in enumerate(samples.networks):
             family = hypotheses.family_size(len(hypotheses.declared_with(network, all_networks)))
-            level = hypotheses.significant_p / max(1, family * max(1, len(interim)))
+            level = LAST_SHARE * hypotheses.significant_p / max(1, family)
             for m, metric in enumerate(samples.metrics):
                 sites = int((sizes[n, m] > 0).sum())
                 if metric not in hypotheses.family_metrics or not sites:
@@ -45,7 +52,7 @@ def blocks_needed(
                 scatter = error * np.sqrt(blocks)
                 row = {**pair._asdict(), "network": network, "metric": metric, "sites": sites, "blocks": blocks}
                 needed = {
-                    column: needed_for(np.log1p(share), scatter, freedom / max(blocks - 1, 1), level)
+                    column: needed_for(np.log1p(share), scatter, freedom / max(blocks - 1, 1), level, freedom)
                     for share, column in NEEDED.items()
                 }
                 rows.append({**row, "scatter": scatter, **needed})
@@ -53,30 +60,75 @@ def blocks_needed(
 
 
 def needed_for(
-    difference: float, scatter: float, freedom_per_block: float, level: float, power: float = POWER
+    difference: float, scatter: float, freedom_per_block: float, level: float, freedom: float = np.inf
 ) -> float:
-    """The smallest number of blocks with which a t test at `level` (two-sided) finds a mean log ratio of `difference`.
+    """The smallest number of blocks with which a t test at `level` (two-sided) finds a mean log ratio of `difference`
+    with the probability POWER.
 
-    `scatter` is the error with one block of each site; `freedom_per_block` is the number of degrees of freedom that
-    each block after the first adds. NaN for a scatter that is unknown or 0; inf for more than MOST_BLOCKS.
+    `scatter` is the error with one block of each site, known with `freedom` degrees of freedom; `freedom_per_block` is
+    the number of degrees of freedom that each block after the first adds. NaN for a scatter that is unknown or 0; inf
+    for more than MOST_BLOCKS.
     """
     if not (np.isfinite(scatter) and scatter > 0 and freedom_per_block > 0):
         return float("nan")
+    scatters = possible_scatters(scatter, freedom)
 
-    def is_enough(blocks: int) -> bool:
-        freedom = freedom_per_block * (blocks - 1)
-        bound = stats.t.isf(level / 2, freedom)
-        shift = difference * np.sqrt(blocks) / scatter
-        achieved = stats.nct.sf(bound, freedom, shift)
+    def power(blocks: int) -> float:
+        of_blocks = freedom_per_block * (blocks - 1)
+        bound = stats.t.isf(level / 2, of_blocks)
+        shift = difference * np.sqrt(blocks) / scatters
+        exact = stats.nct.sf(bound, of_blocks, shift)
         # The noncentral t cannot be computed far out; there it equals the normal distribution.
-        return bool((achieved if np.isfinite(achieved) else stats.norm.sf(bound - shift)) >= power)
+        return float(np.where(np.isfinite(exact), exact, stats.norm.sf(bound - shift)).mean())
 
-    low, high = 1, 2
-    while not is_enough(high):
-        low, high = high, 2 * high
-        if high > MOST_BLOCKS:
+    return _least(power, 2)
+
+
+def needed_after(
+    difference: float,
+    centre: float,
+    blocks: float,
+    scatter: float,
+    freedom: float,
+    level: Callable[[int], float],
+    most: int = MOST_BLOCKS,
+) -> float:
+    """As `needed_for`, for a campaign that has measured `blocks` blocks with the mean `centre` and has not decided.
+
+    The mean of all blocks at the end consists of the present one and of what follows, whose true mean is `difference`
+    in the direction of `centre`. `level`: the two-sided level of the test at the end, from its number of blocks. inf
+    for more than `most` blocks.
+    """
+    if not (np.isfinite(scatter) and scatter > 0 and freedom > 0):
+        return float("nan")
+    scatters, freedom_per_block = possible_scatters(scatter, freedom), freedom / max(1, blocks - 1)
+
+    def power(total: int) -> float:
+        more = total - blocks
+        bound = stats.t.isf(level(total) / 2, freedom_per_block * (total - 1)) * scatters / np.sqrt(total)
+        mean = (blocks * abs(centre) + more * difference) / total
+        return float(stats.norm.sf((bound - mean) / (scatters * np.sqrt(more) / total)).mean())
+
+    return _least(power, int(blocks) + 1, most)
+
+
+def possible_scatters(scatter: float, freedom: float) -> Array:
+    """Equally likely values of a standard deviation that was estimated as `scatter` with `freedom` degrees of
+    freedom."""
+    if np.isinf(freedom):
+        return np.array([scatter])
+    places = (np.arange(SCATTERS) + 0.5) / SCATTERS
+    return np.asarray(scatter * np.sqrt(freedom / stats.chi2.ppf(places, freedom)))
+
+
+def _least(power: Callable[[int], float], first: int, most: int = MOST_BLOCKS) -> float:
+    """The smallest number from `first` on with the power POWER; inf if there is none up to `most`."""
+    low, high, step = first - 1, first, 1
+    while power(high) < POWER:
+        low, high, step = high, high + step, 2 * step
+        if high > most:
             return float("inf")
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
     return float(high)

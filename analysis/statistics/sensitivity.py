@@ -33,7 +33,7 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """One row for each contrast of the family for which some site has a block; all gains are means over sites.
 
     Columns: reference, compared, network, metric, sites;
-    gain: the family's own (Hodges-Lehmann location within blocks);
+    gain: the family's own (location within blocks);
     geometric_gain: of the geometric means within blocks;
     paper_gain: the paper's ratio of arithmetic means, and paper_bias: how much too high it is expected to be (`bias`);
     median_gain: the median over sites instead of the mean;

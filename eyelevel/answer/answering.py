@@ -14,7 +14,7 @@ from analysis import hypotheses
 from analysis.report.answer import write_answer
 from analysis.report.write import write_report
 from analysis.runs import load
-from analysis.statistics.confirmatory import INTERIM_ANALYSES
+from analysis.statistics.spending import LOOKS
 from base.errors import EyelevelError
 from base.privileges import require_browsing
 from dataset.plan import never_enough
@@ -133,10 +133,10 @@ def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
     """
     each_s = expected(replace(campaign, runs=1))
     runs = min(campaign.runs, int(max(0.0, left_s) // each_s))
-    if runs < INTERIM_ANALYSES[0]:
-        needed_m = (INTERIM_ANALYSES[0] * each_s + other_s) / 60
+    if runs < LOOKS[0]:
+        needed_m = (LOOKS[0] * each_s + other_s) / 60
         raise EyelevelError(
-            f"the budget is too small: {INTERIM_ANALYSES[0]} runs of each, the fewest that can decide anything, need "
+            f"the budget is too small: {LOOKS[0]} runs of each, the fewest that can decide anything, need "
             f"{needed_m:.0f} minutes on {', '.join(campaign.networks)}; give BUDGET={needed_m + 1:.0f}m, fewer "
             "networks (NET), or RUNS"
         )

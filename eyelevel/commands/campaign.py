@@ -72,8 +72,8 @@ def main(**options: Any) -> None:
 
     campaign = planned_campaign(options, folder, original, runs)
     announcement = no_announcement
-    if campaign.auto and not original:
-        from eyelevel.auto_runs import announcement
+    if not original:
+        from eyelevel.announcement import announcement
     again, unnamed = continuation("campaign", folder), unnamed_variables(original, options, DECISIVE)
     how = MeasuringOptions.take(options, again=again, unnamed=unnamed, budget_s=budget_s)
     carry_out(campaign, how, console, enough_runs if campaign.auto else never_enough, announcement)

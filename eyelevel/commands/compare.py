@@ -17,8 +17,9 @@ from eyelevel.options import parameters_of
 if TYPE_CHECKING:
     from analysis.runs import CampaignTable
 
-# The exit status when B is worse. It is 0 when B is not shown to be worse, and 1 after an error.
-WORSE_STATUS = 2
+# The exit statuses when B is worse, and, with --decide, when it is not decided. The status is 0 when B is not shown to
+# be worse, 1 after an error, and 2 (click's) after a wrong option.
+WORSE_STATUS, NOT_DECIDED_STATUS = 3, 4
 COLUMNS = ("over all sites", "change", "verdict of B", "")
 
 
@@ -53,13 +54,14 @@ def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
 
 
 @click.command(params=parameters_of("compare"))
-def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
-    """Compare campaign B with campaign A (folders in results/, or paths). Did the change between them make loads
-    faster, slower or neither?
+def main(first: str, second: str, worse_than: str, decide: bool, into: Path | None) -> None:
+    """Compare campaign B with campaign A (folders in results/, or paths). Did the change between them make typical
+    loads slower, or slow or lost loads more frequent?
 
-    Exit status: 0 if B is not shown to be worse; 1 if they cannot be compared; 2 if B is shown to be slower than A by
-    more than --worse-than plus the canary's allowance. Campaigns of a study are compared by page load times,
-    if the study measures them.
+    Exit status: 0 if B is not shown to be worse; 1 if they cannot be compared; 2 if an option is wrong; 3 if B is shown
+    to be worse: typical loads are slower by more than --worse-than plus the canary's allowance, or more loads are slow
+    or lost; 4 with --decide if B is neither shown to be worse nor to be within the threshold. Campaigns of a study are
+    compared by page load times, if the study measures them.
 
     Example: eyelevel compare --a before --b after --worse-than 3%
     """
@@ -77,6 +79,7 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     from analysis import hypotheses, runs
     from analysis.campaign_changes import compare
     from analysis.report.changes import INDEX, JSON, sentences, tables, write
+    from analysis.runs import records
 
     a, b = (runs.load(folder) for folder in folders)
     require_comparable(a, b)
@@ -87,11 +90,16 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     table = Table(title=f"{b.name} against {a.name}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in COLUMNS:
         table.add_column(name)
-    for row in tables(change)["over"][0].texts.to_dict("records"):
+    typical, shares = (records(part.texts) for part in tables(change)["over"])
+    for row in typical:
         what = f"{row['protocol']} behind {row['network']}, {row['metric']}"
         table.add_row(what, f"{row['change']} ({row['interval']})", row["verdict of B"], row["worse"])
+    for row in shares:
+        what = f"{row['protocol']} behind {row['network']}, {row['loads']} loads"
+        table.add_row(what, f"{row['in A']}; {row['in B']}", "", row["worse"])
     console.print(table)
     for line in sentences(change):
         print_line(console, line)
     console.print(f"{folder / INDEX}, {JSON}: {len(change.differences)} further differences", soft_wrap=True)
-    sys.exit(WORSE_STATUS if change.is_worse else 0)
+    is_open = decide and not change.is_decided
+    sys.exit(WORSE_STATUS if change.is_worse else NOT_DECIDED_STATUS if is_open else 0)

@@ -22,8 +22,8 @@ from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 DECLARED = hypotheses.load()
-# Tables whose two ends are not an interval, but the range over omitted sites, or over possible results of lost runs; and
-# the table of what stands beside decided contrasts, which are others at another threshold.
+# Tables whose two ends are not an interval, but the range over omitted sites, or over possible results of lost runs;
+# and the table of what stands beside decided contrasts, which are others at another threshold.
 RANGES = ("sensitivity", "loss_bounds", "other_metrics")
 
 

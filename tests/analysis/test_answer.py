@@ -100,6 +100,21 @@ def test_what_is_not_decided_says_between_what_it_lies_and_what_would_decide_it(
     assert f"{more}{command}" in how_sure(by_network, campaign, QUESTION)[0]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "said"), [("quic", "4 of 20 loads over HTTP/3 failed, and 0 of 20 over HTTP/2"), ("", "")]
+)
+def test_loads_that_fail_over_one_protocol_stand_in_the_sentence(
+    simulated: Simulated, protocol: str, said: str
+) -> None:
+    campaign = simulated(-0.1)
+    runs = campaign.runs
+    fails = (runs["run"] % 5 == 0) & runs["protocol"].isin([protocol] if protocol else ["tcp+", "quic"])
+    runs = runs.assign(valid=runs["valid"] & ~fails, reason=runs["reason"].mask(fails, "over_time: it took 120 s"))
+    text = sentence(replace(campaign, runs=runs))
+    assert "ms (" in text
+    assert text.endswith(f"; but behind DSL {said}." if said else "sooner behind DSL.")
+
+
 def test_too_few_runs_are_not_given_an_interval(simulated: Simulated) -> None:
     campaign = simulated(-0.2, 1, 0.02)
     assert sentence(campaign).endswith("would show the page sooner: behind DSL (1 pair of loads cannot tell).")

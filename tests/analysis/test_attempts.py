@@ -9,6 +9,7 @@ from support.worlds import World, attempt, campaign, table_of
 
 from analysis.attempts import cube, tried_runs
 from dataset.gates import KIND_OF_GATE, PAGE_GATES, REQUEST_MISSED
+from dataset.table import WITHDRAWN
 from measure.campaign.expectations import EXPECTATIONS
 from measure.run.gates import GATES
 
@@ -37,7 +38,7 @@ def test_a_load_that_was_made_again_is_lost_all_the_same() -> None:
     )
 
 
-@pytest.mark.parametrize("reason", ["film_unclean: no", "machine_busy: yes", "replay: broke"])
+@pytest.mark.parametrize("reason", ["film_unclean: no", "machine_busy: yes", "request_missed: 9", "withdrawn: no"])
 def test_what_says_nothing_of_the_page_is_no_loss(reason: str) -> None:
     run = only_run({"reason": reason}, COUNTS)
     assert (run["valid"], run["judged"], run["lost"], run["gate"]) == (True, True, False, "")
@@ -66,7 +67,7 @@ def test_superseded_attempts_are_passed_over() -> None:
 
 def test_every_gate_of_which_the_kind_is_told_exists() -> None:
     expectations = {REQUEST_MISSED, *(expectation.name for expectation in EXPECTATIONS)}
-    assert KIND_OF_GATE.keys() <= {gate.name for gate in GATES} | expectations
+    assert KIND_OF_GATE.keys() <= {gate.name for gate in GATES} | expectations | {WITHDRAWN}
     assert expectations == set(PAGE_GATES)
 
 

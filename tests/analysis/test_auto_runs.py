@@ -16,7 +16,7 @@ from analysis.runs import CampaignTable
 from analysis.simulate import Truth, write
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import Samples
-from analysis.stopping import interim_analyses_until, stopping_table
+from analysis.stopping import stopping_table
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, read_document, write_document
 from tuning import networks
@@ -63,14 +63,19 @@ def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypothese
     expected = {"dsl": known, "lte": known}
     values = simulated_values(measured, declared, expected, 3, seed=3).reshape((3, 2, 3, 2, 2, 31))
     document = CampaignDocument(
-        CampaignSettings(networks={name: {"min_rtt_ms": rtt} for name, rtt in measured.rtt_ms.items()})
+        CampaignSettings(
+            networks={name: {"min_rtt_ms": rtt} for name, rtt in measured.rtt_ms.items()},
+            sites={site: {} for site in measured.sites},
+            runs=31,
+            auto=True,
+        )
     )
     table = CampaignTable(pd.DataFrame(), document)
     stops = simulated_stops(measured, declared, expected, 3, seed=3)
     assert len({int(stop) for stop in stops.ravel()}) > 1
     for number in range(3):
         samples = Samples(values[number], ("dsl", "lte"), tuple(measured.sites), ("tcp", "quic"), ("si", "plt"))
-        enough = stopping_table(samples, declared, table, interim_analyses_until(31))["enough"]
+        enough = stopping_table(samples, declared, table)["enough"]
         assert list(enough) == list(stops[number])
 
 

@@ -11,7 +11,7 @@ from analysis import diagnostics, hypotheses, stability
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.simulate import Truth, write
-from analysis.statistics.aggregate import mixed_models
+from analysis.statistics.aggregate import over_sites
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from dataset.metrics import time_names
@@ -50,13 +50,13 @@ def test_a_machine_that_is_slower_is_found_and_blocks_do_not_mind() -> None:
     machines = steps[steps["factor"] == "machine"].set_index("metric")["warning"]
     assert machines["si"] == "depends on the machine"
     assert machines["plt"] == ""
-    assert mixed_gain(campaign, "si") == pytest.approx(mixed_gain(campaign, "plt"), abs=0.01)
+    assert gain_of(campaign, "si") == pytest.approx(gain_of(campaign, "plt"), abs=0.01)
 
 
-def mixed_gain(campaign: CampaignTable, metric: str) -> float:
+def gain_of(campaign: CampaignTable, metric: str) -> float:
     declared_pairs = hypotheses.load().restricted_to(campaign.protocols, campaign.metrics)
-    models = mixed_models(samples_of(campaign), declared_pairs).set_index("metric")
-    return float(models.loc[metric, "mixed_gain"])
+    table = over_sites(samples_of(campaign), declared_pairs).set_index("metric")
+    return float(table.loc[metric, "ratio_gain"])
 
 
 def test_one_protocol_under_two_names_is_an_aa_pair() -> None:

@@ -1,7 +1,9 @@
 """Lost runs are reported and tested, and cannot flatter a protocol."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,15 +16,18 @@ from support.first_screens import findings_of
 from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, losses
-from analysis.attempts import tried_runs
-from analysis.report.sections.summary import answer
-from analysis.report.warnings import of_losses
+from analysis.attempts import rejections
+from analysis.report.sections.summary import answer, success
+from analysis.report.sections.summary import confirmatory as table_of_verdicts
+from analysis.report.sentences import headlines, warnings
+from analysis.report.warnings import of_losses, of_rejections, runs_missing
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT
 from analysis.text import percent
+from dataset.table import GivenUp, write_given_up
 
 
 def declared(table: CampaignTable) -> Hypotheses:
@@ -139,39 +144,37 @@ def test_reasons_are_counted_by_attempts_and_by_runs() -> None:
     assert none.empty
 
 
-def test_bounds_hold_the_lost_at_the_limit_and_at_the_best() -> None:
+def test_bounds_hold_the_lost_at_the_slowest_and_the_fastest_load_of_their_page() -> None:
+    """Not at the time limit: at 120 s, any lost load gives a bound of some 2000 %, which says nothing."""
     rows = [attempt(protocol=name, run=run, block=run, si=si, plt=si) for name, run, si in [
         ("tcp+", 1, 1000.0), ("tcp+", 2, 1000.0), ("tcp+", 3, 1000.0), ("quic", 1, 500.0), ("quic", 2, 800.0),
+        ("tcp", 1, 1200.0),
     ]]  # fmt: skip
     rows.append(attempt(protocol="quic", run=3, block=3, reason="over_time: not loaded within 8 s"))
-    table = table_of(pd.DataFrame(rows), 3, limit_s=8)
+    table = table_of(pd.DataFrame(rows), 3, limit_s=120)
     row = bounds_of(table, declared(table)).set_index("metric").loc["si"]
-    assert row[["reference", "compared", "sites", "blocks", "lost_reference", "lost_compared"]].tolist() == [
-        "tcp+", "quic", 1, 3, 0, 1,
+    assert row[["reference", "compared", "blocks", "lost_reference", "lost_compared"]].tolist() == [
+        "tcp+", "quic", 3, 0, 1,
     ]  # fmt: skip
-    assert row["mean_gain"] == pytest.approx(-0.35)
-    assert row["mean_gain_low"] == pytest.approx((500 + 800 + 500) / 3000 - 1)
-    assert row["mean_gain_high"] == pytest.approx((500 + 800 + 8000) / 3000 - 1)
     assert row["gain"] == pytest.approx(np.sqrt(0.5 * 0.8) - 1)
-    assert row["gain_high"] == pytest.approx((0.5 * 0.8 * 8) ** (1 / 3) - 1)
+    assert row["gain_low"] == pytest.approx((0.5 * 0.8 * 0.5) ** (1 / 3) - 1)
+    assert row["gain_high"] == pytest.approx((0.5 * 0.8 * 1.2) ** (1 / 3) - 1)
     assert row["slower_share"] == pytest.approx(1 / 3)
+    assert row["lost_p_corrected"] == 1
 
 
-def test_a_limit_that_nobody_names_is_as_long_as_the_longest_evidence() -> None:
-    rows = [attempt(seconds=9.0), attempt(run=2, reason="load_unfinished", seconds=130.0)]
-    table = table_of(pd.DataFrame(rows), 2)
-    assert losses.load_limits_ms(table, tried_runs(table.runs)).tolist() == [130_000]
-    rows = [attempt(seconds=9.0), attempt(run=2, reason="film_unclean", seconds=130.0)]
-    table = table_of(pd.DataFrame(rows), 2)
-    assert losses.load_limits_ms(table, tried_runs(table.runs)).tolist() == [60_000]
+def test_losses_of_a_pair_are_compared_in_the_blocks_in_which_one_of_both_is_lost() -> None:
+    bounds = bounds_of(table := campaign_with({"tcp+": 3, "quic": 15}, 31), declared(table))
+    assert bounds["lost_reference"].eq(3).all() and bounds["lost_compared"].eq(15).all()
+    # Blocks 1 to 3 lost both runs, blocks 4 to 15 only that over QUIC.
+    assert bounds["lost_p_corrected"].tolist() == pytest.approx([2 * 0.5**12] * len(bounds))
 
 
 def test_without_losses_bounds_are_the_gain_itself() -> None:
     table = campaign(World(sites=3, runs=6, unfit=0.1), 2)
     bounds = bounds_of(table, declared(table))
-    for kind in ("gain", "mean_gain"):
-        assert bounds[f"{kind}_low"].to_numpy() == pytest.approx(bounds[kind].to_numpy())
-        assert bounds[f"{kind}_high"].to_numpy() == pytest.approx(bounds[kind].to_numpy())
+    for end in ("gain_low", "gain_high"):
+        assert bounds[end].to_numpy() == pytest.approx(bounds["gain"].to_numpy())
 
 
 @pytest.mark.slow
@@ -180,7 +183,6 @@ def test_without_losses_bounds_are_the_gain_itself() -> None:
 def test_the_gain_lies_within_its_bounds(seed: int, lost: float) -> None:
     table = campaign(World(sites=3, runs=6, lost={"quic": lost, "tcp+": lost / 2}), seed)
     bounds = bounds_of(table, declared(table)).dropna(subset=["gain"])
-    assert (bounds["mean_gain_low"] <= bounds["mean_gain"] + 1e-9).all()
     assert (bounds["gain_low"] <= bounds["gain_high"] + 1e-9).all()
 
 
@@ -206,7 +208,7 @@ def test_the_rank_test_holds_its_level_with_losses() -> None:
 
 
 def test_a_gain_that_rests_on_the_losses_is_told() -> None:
-    fast_when_it_loads = World(sites=6, runs=10, effects={"quic": -0.03}, lost={"quic": 0.5}, scatter=0.01, blocks=0.01)
+    fast_when_it_loads = World(sites=6, runs=20, effects={"quic": -0.08}, lost={"quic": 0.7}, scatter=0.01, blocks=0.01)
     table = campaign(fast_when_it_loads, 1)
     bounds = bounds_of(table, declared(table))
     assert bounds["warning"].str.contains("rests on which runs were lost").sum() >= 3
@@ -249,38 +251,46 @@ def answer_with(lost: Mapping[str, float], seed: int = 1) -> str:
     """The answer on a campaign in which QUIC takes 10 % less time, and the protocols lose these shares of loads."""
     table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), seed)
     (text,) = answer(findings_of(table, hypotheses.load()))
-    assert "faster in all 4" in text
+    assert "faster" in text and "not decided" not in text
     return text
 
 
-def test_the_answer_tells_what_each_protocol_lost_behind_each_network() -> None:
+def test_the_answer_tells_the_shares_lost_and_whether_they_differ() -> None:
     text = answer_with({"quic dsl": 1 / 8, "tcp+ lte": 1 / 8})
-    assert "if the runs that QUIC lost behind DSL had taken as long as a load may" in text
-    assert "; if those that TCP+ lost behind LTE had, down to -" in text
-    assert "the difference of the means would be up to +" in text
+    assert re.search(
+        r"Lost loads: behind DSL QUIC 1\d\.\d % and TCP\+ 0\.0 % \(they differ\); behind LTE QUIC 0\.0 % ", text
+    )
+    assert "as slow as the slowest load of their page" in text
+    alike = answer_with(dict.fromkeys(("tcp", "tcp+", "quic"), 1 / 8))
+    assert alike.count("(no difference shown)") == 2 and "among loads that ended" not in alike
 
 
-def test_the_answer_is_no_quieter_when_both_protocols_lose_runs() -> None:
-    one, both = answer_with({"quic": 1 / 4}), answer_with({"tcp+": 1 / 12, "quic": 1 / 4})
-    assert "that QUIC lost behind DSL and LTE had" in one and "TCP+ lost" not in one
-    assert "that QUIC lost behind DSL and LTE had" in both and "that TCP+ lost behind DSL and LTE had" in both
-
-
-def test_the_answer_names_the_ends_of_the_pair_and_network_that_they_are_of() -> None:
-    table = campaign(World(effects={"quic": -0.1}, lost={"quic dsl": 1 / 8, "tcp+ lte": 1 / 8}, runs=31), 1)
+def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_that_ended() -> None:
+    """One in eight of QUIC's loads behind DSL never ends; those that end take 10 % less."""
+    table = campaign(World(effects={"quic": -0.1}, lost={"quic dsl": 1 / 8}, runs=31), 1)
     findings = findings_of(table, hypotheses.load())
-    bounds = findings["loss_bounds"].set_index("network")
     (text,) = answer(findings)
-    assert f"up to {percent(bounds.loc['dsl', 'mean_gain_high'].max())}; " in text
-    assert f"down to {percent(bounds.loc['lte', 'mean_gain_low'].min())}." in text
+    assert text.startswith("QUIC against TCP+: faster in 2 of 4 (")
+    assert "faster among loads that ended in 2 of 4 (" in text
+    dsl, lte = headlines(findings)
+    assert ": faster among loads that ended." in dsl and ": faster." in lte
+    words = table_of_verdicts(findings).texts.set_index("network")["verdict"]
+    assert set(words["DSL"]) == {"faster among loads that ended"} and set(words["LTE"]) == {"faster"}
+
+
+def test_the_answer_names_the_ends_of_the_pair_and_networks_that_they_are_of() -> None:
+    table = campaign(World(effects={"quic": -0.1}, lost={"quic dsl": 1 / 8}, runs=31), 1)
+    findings = findings_of(table, hypotheses.load())
+    bounds = findings["loss_bounds"].set_index("network").loc["dsl"]
+    (text,) = answer(findings)
+    assert f"between {percent(bounds['gain_low'].min())} and {percent(bounds['gain_high'].max())}." in text
 
 
 def test_the_answer_tells_of_losses_that_no_protocol_has_more_of() -> None:
     lost = {"tcp+ lte": 1 / 8, "quic lte": 1 / 8, "tcp lte": 1 / 8}
     table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), 1)
     assert guilty(table) == []
-    text = answer_with(lost)
-    assert "that QUIC lost behind LTE had" in text and "that TCP+ lost behind LTE had" in text
+    assert "Lost loads: behind LTE QUIC 1" in (text := answer_with(lost))
     assert "DSL" not in text
 
 
@@ -291,10 +301,96 @@ def test_the_answer_tells_of_few_losses_only_if_the_verdict_rests_on_them() -> N
     bounds = findings["loss_bounds"]
     assert bounds["lost_compared"].min() > 0 and bounds["warning"].eq("").all() and guilty(table) == []
     (text,) = answer(findings)
-    assert "lost" not in text
+    assert "Lost" not in text
     findings.store["loss_bounds"] = bounds.assign(warning=np.where(bounds["network"] == "lte", "rests on", ""))
     (text,) = answer(findings)
-    assert "the runs that QUIC lost behind LTE had" in text and "that TCP+ lost behind LTE had" in text
+    assert "Lost loads: behind LTE QUIC 2" in text
+
+
+# Noise of 25 %, eight pages and 31 runs, as in the review's campaign of slow loads that the machine rejects.
+NOISY = World(sites=8, runs=31, scatter=0.25)
+
+
+def test_slow_loads_that_the_machine_rejects_are_warned_of_and_named_in_the_verdict() -> None:
+    """No protocol differs. Those of QUIC's loads that take more than 1.1 times as long as usual are rejected and made
+    again, so QUIC looks faster."""
+    findings = findings_of(campaign(replace(NOISY, busy={"quic": 1.1}), 1), hypotheses.load())
+    texts = " ".join(warnings(findings))
+    assert "More runs over QUIC than over the others had a load that was rejected for the machine: " in texts
+    assert (
+        "Behind DSL and LTE, loads that were rejected for the machine took longer than those of their setting" in texts
+    )
+    (text,) = answer(findings)
+    assert "faster in" in text
+    assert text.endswith(" Behind DSL and LTE, the verdicts rest on which loads were rejected for the machine.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_slow_loads_that_the_machine_rejects_are_warned_of_in_every_campaign(seed: int) -> None:
+    table = campaign(replace(NOISY, busy={"quic": 1.35}), seed)
+    tests = losses.rejection_tests(table)
+    assert len(of_rejections(tests, losses.success_rates(table))) == 2
+    assert (tests[["kind", "protocols"]] == ["machine", "quic"]).all(axis=None)
+    assert tests["warning"].eq(f"{losses.MORE}; {losses.LONGER}").all()
+    at_random = losses.rejection_tests(campaign(replace(NOISY, busy=0.08), seed))
+    assert at_random["runs"].min() > 20 and at_random["warning"].eq("").all()
+
+
+def test_slow_loads_that_are_rejected_over_all_protocols_alike_are_warned_of() -> None:
+    tests = losses.rejection_tests(campaign(replace(NOISY, busy=dict.fromkeys(("tcp", "tcp+", "quic"), 1.35)), 1))
+    assert tests["warning"].eq(losses.LONGER).all() and tests["protocols"].eq("").all()
+
+
+def test_rejections_at_random_are_harmless() -> None:
+    findings = findings_of(campaign(replace(NOISY, busy=0.08), 1), hypotheses.load())
+    assert findings["rejections"]["runs"].min() > 20
+    assert [text for text in [*warnings(findings), *answer(findings)] if "rejected" in text] == []
+
+
+def test_a_load_without_a_load_time_is_compared_by_the_duration_of_its_attempt() -> None:
+    rows = [attempt(run=run, block=run, seconds=10.0 + run / 100, plt=100.0 * run) for run in range(1, 32)]
+    rows += [
+        attempt(run=run, attempt=0, block=run, seconds=99.0, plt=np.nan, reason="replay: ?") for run in range(1, 9)
+    ]
+    row = losses.rejection_tests(table_of(pd.DataFrame(rows), 31)).iloc[0]
+    assert (row["kind"], row["runs"], row["longer_share"], row["warning"]) == ("machine", 8, 1.0, losses.LONGER)
+    # Only their place in the setting counts, as in the exact test of ranks.
+    shuffled = pd.DataFrame(rows).assign(seconds=np.random.default_rng(1).permutation(np.arange(39.0)))
+    p = losses._longer(rejections(table_of(shuffled, 31).runs))[1]
+    exact = stats.mannwhitneyu(shuffled["seconds"][31:], shuffled["seconds"][:31], alternative="greater")
+    assert p == pytest.approx(exact.pvalue, abs=0.02)
+
+
+def test_attempts_that_were_withdrawn_or_rejected_by_a_gate_that_was_given_up_are_no_losses(tmp_path: Path) -> None:
+    """`request_missed` once rejected loads over QUIC for making the requests that they make over QUIC."""
+    rows = [attempt(protocol=name, run=run, block=run) for name in ("tcp+", "quic") for run in range(1, 6)]
+    rows[5]["attempt"] = 2
+    rows.append(attempt(protocol="quic", block=1, reason="request_missed: 9 requests had no recorded answer"))
+    rows.append(
+        attempt(site="w", network="lte", protocol="quic", block=9, reason="last_frame_unlike: its picture turns")
+    )
+    rows.append(attempt(site="w", network="lte", protocol="tcp+", block=9, reason="withdrawn: its picture turns"))
+    table = replace(table_of(pd.DataFrame(rows), 5), folder=tmp_path)
+    write_given_up(tmp_path, [GivenUp("w", "lte", "withdrawn: its picture turns", 13, "then")])
+    rates = losses.success_rates(table).set_index(["network", "protocol"])
+    assert rates["lost"].eq(0).all()
+    assert rates.loc[("dsl", "quic"), ["tried", "valid", "planned", "withdrawn"]].tolist() == [5, 5, 10, 1]
+    assert rates.loc[("lte", "quic"), ["tried", "planned"]].tolist() == [0, 5]
+    assert runs_missing(table, losses.success_rates(table)) == 3 * 10 - 10 + 3 * 5
+    assert losses.rejection_tests(table)["kind"].tolist() == ["withdrawn"]
+    assert "no valid run" not in " ".join(warnings(findings_of(table, hypotheses.load())))
+
+
+def test_success_names_the_protocols_that_lost_many_loads_and_the_pairs_that_differ() -> None:
+    table = campaign(World(sites=6, runs=31, lost={"quic dsl": 1 / 8, "tcp lte": 0.02}), 1)
+    findings = findings_of(table, hypotheses.load())
+    text = success(findings["success_rates"], findings["loss_bounds"])
+    # TCP+ lost none, but less than QUIC.
+    assert re.fullmatch(r"behind DSL TCP\+ 100\.0 % and QUIC 8\d\.\d %; at least 9\d\.\d % elsewhere\.", text)
+    nothing_lost = findings_of(campaign(World(sites=2, runs=3), 1), hypotheses.load())
+    text = success(nothing_lost["success_rates"], nothing_lost["loss_bounds"])
+    assert text == "100.0 % over all protocols behind all networks."
 
 
 def test_networks_and_protocols_without_any_run_are_told_and_break_nothing() -> None:

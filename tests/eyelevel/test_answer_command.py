@@ -18,7 +18,7 @@ from support.figure_layout import draw_nothing
 from analysis.defaults import PREFIX
 from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
-from analysis.statistics.confirmatory import INTERIM_ANALYSES
+from analysis.statistics.spending import LOOKS
 from base.errors import EyelevelError
 from dataset.declaration import HYPOTHESES
 from dataset.plan import Enough
@@ -335,7 +335,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
 @pytest.mark.slow
 def test_an_answer_makes_no_more_runs_than_decide(command: Callable[..., str], tmp_path: Path) -> None:
     text = command("--net", "dsl", "--budget", "20m")
-    assert runs_made(tmp_path / "results") == {"dsl": 2 * INTERIM_ANALYSES[0]}
+    assert runs_made(tmp_path / "results") == {"dsl": 2 * LOOKS[0]}
     assert re.search(r"demo-light on dsl, at most \d+ runs of each protocol; about .*; all is done in at most ", text)
 
 

@@ -1,7 +1,7 @@
 """The declared family's error rates, over campaigns with known truth: false claims, coverage, and power at the planned
 number of blocks.
 
-Each rate is that of whole campaigns, Holm's correction included. The results are printed.
+Each rate is that of whole campaigns, the correction included. The results are printed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,17 +14,17 @@ from scipy import stats
 from support.rates import tell
 
 from analysis import hypotheses
-from analysis.statistics.confirmatory import INTERIM_ANALYSES, confirmatory, without_selection
-from analysis.statistics.contrast_table import holm_of_family
+from analysis.statistics.confirmatory import confirmatory, without_selection
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import FASTER, SLOWER, verdicts
 from analysis.statistics.planning import blocks_needed
 from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import Array, Samples
+from analysis.statistics.spending import Looks, levels, looks_of_plan
 
 # The probability that a correct rate fails its test.
 FALSE_ALARM = 1e-4
-# The number of values that are processed at once. They take 8 MB; their Walsh averages are computed in parts.
+# The number of values that are processed at once. They take 8 MB.
 CHUNK = 2**20
 FRAME_MS = 1000 / 30
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -35,6 +35,7 @@ NETWORKS = ("dsl", "lte", "da2gc", "mss")
 METRICS = ("si", "plt")
 DECLARED = replace(hypotheses.load(), comparisons=PAIRS, family=PAIRS, family_metrics=METRICS)
 FAMILY = DECLARED.family_size(len(NETWORKS))
+AUTO = looks_of_plan([31], 5, may_end=True)
 
 
 def normal(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -53,6 +54,22 @@ def heavy(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return np.exp(0.05 * draw.standard_normal(shape)) * long
 
 
+def two_kinds(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Times with 4 % of lognormal noise, one in ten of which is three times as long."""
+    return np.exp(0.04 * draw.standard_normal(shape)) * np.where(draw.random(shape) < 0.1, 3, 1)
+
+
+def drifting(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Times with 5 % of noise, which become 30 % longer over the blocks."""
+    return normal(draw, shape) * np.linspace(1, 1.3, shape[-1])
+
+
+def lost(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Times with 5 % of noise. A quarter of QUIC's runs and 5 % of the others are missing, at random."""
+    share = np.array([0.05, 0.25, 0.05, 0.05])[:, None, None]
+    return np.where(draw.random((*shape[:-2], 1, shape[-1])) < share, np.nan, normal(draw, shape))
+
+
 def frames(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """The times of a page of 600 ms with 4 % of normal noise, measured by a film: in whole frames, whose phase is
     random for each network and site."""
@@ -61,7 +78,7 @@ def frames(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return np.asarray(np.ceil(times_ms / FRAME_MS) * FRAME_MS)
 
 
-NOISES = [normal, lognormal, heavy]
+NOISES = [normal, lognormal, heavy, two_kinds]
 
 
 def campaigns(noise: Noise, number: int, sites: int, blocks: int, seed: int) -> Iterator[Array]:
@@ -85,14 +102,13 @@ def samples(values: Array) -> Samples:
     return Samples(values, networks, tuple(map(str, range(values.shape[1]))), PROTOCOLS, METRICS)
 
 
-def family_verdicts(values: Array, looks: Sequence[int] = ()) -> pd.DataFrame:
+def family_verdicts(values: Array, looks: Looks | None = None) -> pd.DataFrame:
     """The verdicts on all contrasts of the campaigns in `values`, each corrected within its own family."""
     table = confirmatory(samples(values), DECLARED, {}, looks)
     table[["campaign", "network"]] = table["network"].str.split(" ", expand=True)
-    of_campaign = table.groupby("campaign", sort=False)
-    assert (of_campaign.size() == FAMILY).all()
+    assert (table.groupby("campaign").size() == FAMILY).all()
     for column in ("p", "equivalence_p"):
-        table[f"{column}_corrected"] = of_campaign[column].transform(holm_of_family)
+        table[f"{column}_corrected"] = np.minimum(1, FAMILY * table[column])
     return table.assign(verdict=verdicts(table["gain"], table, DECLARED.significant_p))
 
 
@@ -115,20 +131,28 @@ def test_campaigns_at_once_have_the_verdicts_of_one_alone() -> None:
             assert list(table["verdict"]) == list(alone["verdict"])
 
 
-@pytest.mark.parametrize("noise", [*NOISES, frames])
+@pytest.mark.parametrize("noise", [*NOISES, frames, drifting, lost])
 @pytest.mark.parametrize(
     ("sites", "blocks", "number", "looks"),
-    [(1, 31, 6000, ()), (5, 5, 6000, ()), (12, 10, 4000, ()), (38, 31, 4000, ()), (5, 31, 2000, INTERIM_ANALYSES)],
+    [
+        (1, 31, 6000, None),
+        (5, 5, 6000, None),
+        (12, 10, 4000, None),
+        (38, 31, 4000, None),
+        (5, 31, 4000, AUTO),
+        (11, 3, 1000, looks_of_plan([3], 11)),
+        (5, 20, 4000, looks_of_plan([5, 10, 20], 1)),
+    ],
 )
 def test_a_null_campaign_claims_a_difference_in_one_of_a_hundred_at_most(
-    noise: Noise, sites: int, blocks: int, number: int, looks: Sequence[int], capsys: pytest.CaptureFixture[str]
+    noise: Noise, sites: int, blocks: int, number: int, looks: Looks | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     false = 0
     for values in campaigns(noise, number, sites, blocks, seed=1):
         table = family_verdicts(values, looks)
         false += int(table["verdict"].isin((FASTER, SLOWER)).groupby(table["campaign"]).any().sum())
     low, high = stats.binomtest(false, number).proportion_ci(0.95)
-    looking = ", looks" if looks else ""
+    looking = f", looks {' '.join(map(str, looks.blocks))}" if looks else ""
     rate = f"{false / number:.2%} [{low:.2%}, {high:.2%}]"
     tell(capsys, "false claim", noise.__name__, sites, f"{blocks}{looking}", number, rate)
     assert at_most(false, number, DECLARED.significant_p), false / number
@@ -148,10 +172,7 @@ def test_intervals_of_95_percent_cover_the_truth(
         low, high = mean_over_sites(truth + np.log(noise(draw, shape)) - np.log(noise(draw, shape))).interval(0.95)
         covered += int(((low <= truth) & (truth <= high)).sum())
     tell(capsys, "coverage", noise.__name__, sites, blocks, number, f"{covered / number:.2%}")
-    if noise is heavy:
-        assert at_most(number - covered, number, 0.07), covered / number
-    else:
-        assert between(covered, number, 0.94, 0.96), covered / number
+    assert between(covered, number, 0.935, 0.97), covered / number
 
 
 @pytest.mark.parametrize(
@@ -182,9 +203,7 @@ def test_the_planned_number_of_blocks_has_the_planned_power(
         is_there = (table["network"] == NETWORKS[0]) & (table["compared"] == "quic") & (table["metric"] == METRICS[0])
         slower += int((table.loc[is_there, "verdict"] == SLOWER).sum())
     tell(capsys, f"power at +{gain:.0%}", noise.__name__, sites, needed, number, f"{slower / number:.2%}")
-    # With heavy tails, the error of a location is estimated somewhat too large, also in planning. So the power is
-    # higher than planned (93.4 % when this was written).
-    assert between(slower, number, 0.88, 0.95 if noise is heavy else 0.92), slower / number
+    assert between(slower, number, 0.88, 0.94), slower / number
 
 
 @pytest.mark.parametrize(("sites", "truth"), [(1, -0.05), (3, -0.03), (3, -0.05), (12, -0.02), (12, -0.03), (12, -0.1)])
@@ -196,27 +215,29 @@ def test_after_early_stopping_intervals_hold_and_shrunken_gains_are_nearer_the_t
     If nearly all campaigns end early, shrinkage has little to correct, and the correction is small.
     """
     number, draw, centre = 4000, np.random.default_rng([7, sites]), np.log1p(truth)
-    ratios = centre + 0.1 * np.sqrt(2) * draw.standard_normal((number, sites, INTERIM_ANALYSES[-1]))
-    level = DECLARED.significant_p / FAMILY / len(INTERIM_ANALYSES)
-    at_looks = [mean_over_sites(ratios[..., :look]) for look in INTERIM_ANALYSES]
+    ratios = centre + 0.1 * np.sqrt(2) * draw.standard_normal((number, sites, AUTO.blocks[-1]))
+    level = 2 * np.array(levels(AUTO.blocks, AUTO.planned, DECLARED.significant_p / FAMILY / 2))
+    at_looks = [mean_over_sites(ratios[..., :look]) for look in AUTO.blocks]
     p = np.stack([test.difference_p() for test in at_looks])
     # Each campaign stops at the first look that decides the contrast, otherwise at the last look.
-    stop = np.where((p < level).any(axis=0), (p < level).argmax(axis=0), len(INTERIM_ANALYSES) - 1)
+    is_decided = p < level[:, None]
+    stop = np.where(is_decided.any(axis=0), is_decided.argmax(axis=0), len(level) - 1)
 
     def at_stop(values: Sequence[Array]) -> Array:
         return np.asarray(np.stack(values)[stop, np.arange(number)])
 
-    ends = [test.interval(1 - (1 - DECLARED.confidence) / len(INTERIM_ANALYSES)) for test in at_looks]
+    errors = levels(AUTO.blocks, AUTO.planned, (1 - DECLARED.confidence) / 2)
+    ends = [test.interval(1 - 2 * error) for test, error in zip(at_looks, errors, strict=True)]
     low, high = at_stop([end[0] for end in ends]), at_stop([end[1] for end in ends])
     covered = int(((low <= centre) & (centre <= high)).sum())
     estimates, last_p = pd.Series(at_stop([test.centre for test in at_looks])), pd.Series(at_stop(list(p)))
-    shrunken = without_selection(estimates, last_p, pd.Series(level, estimates.index))
-    is_early = stop < len(INTERIM_ANALYSES) - 1
+    shrunken = without_selection(estimates, last_p, pd.Series(level[stop]))
+    is_early = stop < len(level) - 1
     means = [np.expm1(values[is_early].mean()) for values in (estimates, shrunken)]
-    errors = [np.sqrt(((values[is_early] - centre) ** 2).mean()) for values in (estimates, shrunken)]
+    off = [np.sqrt(((values[is_early] - centre) ** 2).mean()) for values in (estimates, shrunken)]
     texts = (f"{covered / number:.1%}", f"{is_early.mean():.0%}", *(f"{mean:+.1%}" for mean in means))
     tell(capsys, "stopping", sites, f"{truth:+.0%}", number, *texts)
     assert between(covered, number, DECLARED.confidence, 1)
     if is_early.mean() < 0.5:
-        assert errors[1] < 0.7 * errors[0]
-    assert errors[1] < abs(centre)
+        assert off[1] < 0.7 * off[0]
+    assert off[1] < abs(centre)

@@ -14,9 +14,8 @@ from analysis.findings import Findings
 from analysis.runs import CampaignTable
 from analysis.simulate import Truth, simulate
 from analysis.statistics import contrasts
-from analysis.statistics.aggregate import mixed_model, resampled_changes, two_level_interval
-from analysis.statistics.gain import anova_p, gain
-from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.gain import anova_p
+from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import Array
 from base.structure import structured
@@ -68,43 +67,8 @@ def false_positives(noise: Noise, cells: int, runs: int, level: float, seed: int
         "anova": anova_p(a, b),
         "welch": contrasts.welch_p(a, b),
         "blocks": mean_over_sites(np.log(b / a)[:, None]).difference_p(),
-        "mann-whitney": contrasts.mann_whitney(a, b)[..., 0],
     }
     return {name: int((p < level).sum()) for name, p in p_values.items()}
-
-
-def gain_covered(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> int:
-    """The number of 95 % intervals of the gain that contain the true gain."""
-    low, high = contrasts.gain_interval(*two_samples(noise, cells, runs, effect, seed), 0.95)
-    return int(((low <= effect) & (effect <= high)).sum())
-
-
-def shift_covered(noise: Noise, cells: int, runs: int, shift_ms: float, seed: int) -> int:
-    """The number of 95 % intervals of the shift that contain the true shift."""
-    a, b = two_samples(noise, cells, runs, 0, seed)
-    intervals = contrasts.hodges_lehmann(a, b + shift_ms, 0.95)
-    return int(((intervals[:, 1] <= shift_ms) & (shift_ms <= intervals[:, 2])).sum())
-
-
-def sites_covered(campaigns: int, sites: int, runs: int, between: float, seed: int) -> tuple[int, int]:
-    """The number of 95 % intervals over sites that contain the truth for all sites: the bootstrap's, and the mixed
-    model's.
-
-    The gain of sites varies by `between`; runs have 5 % of noise, and blocks have 10 %, which both protocols share.
-    """
-    draw = np.random.default_rng(seed)
-    truth, pair = -0.1, Pair("a", "b")
-    boot = mixed = 0
-    for _ in range(campaigns):
-        block = np.exp(draw.normal(0, 0.1, (sites, runs)))
-        gains = truth + draw.normal(0, between, (sites, 1))
-        a, b = block * normal(draw, (sites, runs)), block * (1 + gains) * normal(draw, (sites, runs))
-        pool = resampled_changes(a, b, pair)[:, 0]
-        low, high = two_level_interval(gain(a, b), pool, 0.95)
-        boot += low <= truth <= high
-        model = mixed_model(np.log(b / a), 0.95)
-        mixed += float(model["mixed_low"]) <= truth <= float(model["mixed_high"])
-    return boot, mixed
 
 
 def campaign_table(runs: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str]) -> CampaignTable:

@@ -21,10 +21,11 @@ class World:
 
     `effects`: protocol → share by which it is slower. `lost`: protocol, or "protocol network" for one network only →
     share of loads that never end; these are not repeated unless `retried`. `unfit`: the same for films that are
-    unusable; these are repeated. `scatter` applies to runs and `blocks` to blocks (ln). `heavy`: one run in ten takes
-    several times as long. `drift`: the share by which times grow during the campaign. `late`: a protocol that is
-    measured a week later. `waits`: scatter of the time for which loads wait for a processor (ln). `fixed`: the order is
-    always the same.
+    unusable; these are repeated. `busy`: share of loads that the machine rejects at random, or, by protocol, the
+    multiple of the usual time from which it rejects a load; these are repeated until one is not. `scatter` applies to
+    runs and `blocks` to blocks (ln). `heavy`: one run in ten takes several times as long. `drift`: the share by which
+    times grow during the campaign. `late`: a protocol that is measured a week later. `waits`: scatter of the time for
+    which loads wait for a processor (ln). `fixed`: the order is always the same.
     """
 
     sites: int = 12
@@ -33,6 +34,7 @@ class World:
     lost: Mapping[str, float] = field(default_factory=dict)
     retried: bool = False
     unfit: float = 0.0
+    busy: float | Mapping[str, float] = 0.0
     scatter: float = 0.05
     blocks: float = 0.03
     heavy: bool = False
@@ -67,7 +69,7 @@ def campaign(world: World, seed: int) -> CampaignTable:
         "protocol": names, "run": run + 1, "attempt": 1, "valid": True, "reason": "",
         "si": np.exp(level) * body, "plt": 1.7 * np.exp(level + draw.normal(0, 0.02, len(run))) * body,
         "block": np.where(is_late, block + block.max(), block), "at": seconds + 7 * 86400 * is_late,
-        "canary_cpu_ms": draw.normal(50, 1, block.max())[block - 1],
+        "canary_cpu_ms": draw.normal(50, 1, block.max())[block - 1], "body": body,
     })  # fmt: skip
     settings = table["protocol"] + " " + table["network"]
     # Work is half of the time and waiting a fifth. Both have separate random draws, so that everything else stays the
@@ -86,7 +88,27 @@ def campaign(world: World, seed: int) -> CampaignTable:
     again = is_unfit | (is_lost & world.retried)
     kept = table[~is_lost | again].assign(attempt=np.where(again, 2, 1)[~is_lost | again])
     kept["at"] += 20 * (kept["attempt"] - 1)
-    return table_of(pd.concat([rejected, kept], ignore_index=True), world.runs)
+    busy, kept = _busy(world, kept, np.random.default_rng([seed, 2]))
+    return table_of(pd.concat([rejected, *busy, kept], ignore_index=True).drop(columns="body"), world.runs)
+
+
+def _busy(world: World, runs: pd.DataFrame, draw: np.random.Generator) -> tuple[list[pd.DataFrame], pd.DataFrame]:
+    """The attempts that the machine rejected, with their times, and the attempts that replaced them and all others."""
+    rejected: list[pd.DataFrame] = []
+    while True:
+        if isinstance(world.busy, Mapping):
+            is_rejected = runs["body"] > runs["protocol"].map(world.busy).fillna(np.inf)
+        else:
+            is_rejected = pd.Series(draw.random(len(runs)) < world.busy, runs.index)
+        # Only loads that were rejected are made again.
+        if rejected:
+            is_rejected &= runs.index.isin(rejected[-1].index)
+        if not is_rejected.any():
+            return rejected, runs
+        rejected.append(runs[is_rejected].assign(valid=False, reason="machine_busy: 30 ms late"))
+        body = runs["body"].where(~is_rejected, np.exp(draw.normal(0, world.scatter, len(runs))))
+        times = {name: runs[name] * body / runs["body"] for name in ("si", "plt")}
+        runs = runs.assign(**times, body=body, attempt=runs["attempt"] + is_rejected, at=runs["at"] + 15 * is_rejected)
 
 
 def table_of(runs: pd.DataFrame, planned: int, **settings: object) -> CampaignTable:

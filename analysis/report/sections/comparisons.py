@@ -13,6 +13,7 @@ from analysis.report import alternatives
 from analysis.report.section import ReportFigure, Section
 from analysis.report.sections.contract import CampaignSection
 from analysis.report.tables import FORMS, tables_of
+from analysis.statistics.contrasts import RATIO
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.planning import NEEDED
 from analysis.statistics.samples import CELL
@@ -46,10 +47,7 @@ def explorer(findings: Findings) -> str:
         "metrics": [label_with_unit(name) for name in samples.metrics],
         "sites": samples.sites,
         "headings": [*numbers.values(), "verdict", "note"],
-        "shares": [
-            list(numbers).index(name)
-            for name in ("gain", "gain_low", "gain_high", "ratio_gain", "ratio_low", "ratio_high")
-        ],
+        "shares": [list(numbers).index(name) for name in ("gain", *RATIO)],
         "rows": list(zip(*columns, strict=True)),
     }
     return script_json(document)

@@ -71,7 +71,7 @@ def _runs_within_sites(findings: Findings) -> Iterator[ReportFigure]:
 
 def exclusions(findings: Findings) -> Section:
     """The section of the exclusions."""
-    tables = tables_of(findings, "loss_bounds", "reasons", "empty_settings")
+    tables = tables_of(findings, "loss_bounds", "rejections", "reasons", "empty_settings")
     return Section("exclusions", "Exclusions", tables=(*tables, excluded_attempts(findings.campaign)), unfolded_rows=0)
 
 

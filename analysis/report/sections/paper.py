@@ -165,7 +165,7 @@ def claims(findings: Findings) -> Section:
 
 def beyond(findings: Findings) -> Section:
     """The section of results that the paper does not have."""
-    data, samples = findings["aggregates"], findings.samples
+    data, samples = findings["over_sites"], findings.samples
     figures: tuple[ReportFigure, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     if len(data):

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from analysis.figures import forest
 from analysis.findings import Findings
+from analysis.losses import LONGER, MORE
 from analysis.processor import DIFFERENT, has_warning
 from analysis.report import alternatives
 from analysis.report.level_ground import level_ground
@@ -15,15 +17,18 @@ from analysis.report.sections.contract import CampaignSection
 from analysis.report.sentences import equivalence_margin, headlines, warnings
 from analysis.report.tables import declared_values, report_table, tables_of
 from analysis.report.verdicts import WORDS, beside, marked, sizes, verdict_table
+from analysis.report.warnings import REJECTED
 from analysis.runs import records, rows_of
-from analysis.statistics.confirmatory import CONFIRMATORY
+from analysis.statistics.confirmatory import CONFIRMATORY, confidences
 from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import NOT_DECIDED, WARNING_P
 from analysis.statistics.samples import OVER_SITES
-from analysis.stopping import interim_analyses_of
+from analysis.stopping import looks_of
 from analysis.text import label, label_with_title, level, listing, pair_label, percent, plural, share
+from dataset.gates import LOAD, PAGE
 
 # Notes of the verdicts' table: for a campaign that might have stopped earlier, and for one that did.
-INTERIM = " Intervals hold at all interim analyses at once."
+AT_ONCE = " Intervals hold at all looks at once."
 SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
 # The note on a gain if waiting for a processor may explain it.
 WAITED = (
@@ -32,8 +37,8 @@ WAITED = (
 )
 # The share of runs that count although their first load was lost is mentioned only above this.
 SHOWN_SHARE = 0.005
-# From this share of lost runs on, the answer says how they could change it, even if no protocol lost more than
-# the others.
+# From this share of lost runs on, they are named, and the answer says how they could change it, even if no protocol
+# lost more than the others.
 LARGE_SHARE = 0.05
 
 
@@ -47,7 +52,7 @@ def sections(findings: Findings) -> list[Section]:
         values={
             "question": question(findings),
             "answer": answer(findings),
-            "success": success(findings["success_rates"]),
+            "success": success(findings["success_rates"], findings["loss_bounds"]),
             "warnings": warnings(findings),
             "level_ground": level_ground(findings.campaign, findings.declared.family),
             "headlines": headlines(findings),
@@ -94,47 +99,73 @@ def answer(findings: Findings) -> list[str]:
                 measured = sizes(group)
                 verdicts.append(f"{word} in {count}" + (f" ({measured})" if measured else ""))
         pair = Pair(str(reference), str(compared))
-        first = f"{pair_label(pair.compared, pair.reference)}: {', '.join(verdicts)}.{of_losses(findings, pair)}"
+        lost = of_losses(findings, pair) + of_rejections(findings, pair)
+        first = f"{pair_label(pair.compared, pair.reference)}: {', '.join(verdicts)}.{lost}"
         texts.append(" ".join([first, *beside(findings, pair)]))
     return texts
 
 
 def of_losses(findings: Findings, pair: Pair) -> str:
-    """How the answer on `pair` would change with the lost runs, on the networks where one of its protocols lost many
-    runs, or more runs than the others, or where a verdict depends on which runs were lost."""
+    """The shares of loads that the protocols of `pair` lost, whether they differ, and how far these losses could move
+    the gains: on the networks where one of them lost many loads or more than the others, where they differ, or where a
+    verdict rests on the losses."""
     rates, bounds = findings["success_rates"], rows_of(findings["loss_bounds"], **pair._asdict())
+    rates = rates[rates["protocol"].isin(pair)]
     losers = rates[(rates["warning"] != "") | (rates["lost_share"] >= LARGE_SHARE)]
-    shaken = bounds.loc[bounds["warning"] != "", "network"]
-    clauses: list[str] = []
-    for protocol, lost, end, direction in (
-        (pair.compared, "lost_compared", "mean_gain_high", "up"),
-        (pair.reference, "lost_reference", "mean_gain_low", "down"),
-    ):
-        networks = {*losers.loc[losers["protocol"] == protocol, "network"], *shaken}
-        is_open = bounds["network"].isin(networks) & (bounds[lost] > 0)
-        rows = bounds[is_open].dropna(subset=end)
-        if rows.empty:
-            continue
-        place = f"{label(protocol)} lost behind {listing([label(name) for name in rows['network'].unique()])}"
-        bound = f"{direction} to {percent(rows[end].max() if direction == 'up' else rows[end].min())}"
-        if clauses:
-            clauses.append(f"if those that {place} had, {bound}")
-        else:
-            longest = "had taken as long as a load may"
-            clauses.append(f"if the runs that {place} {longest}, the difference of the means would be {bound}")
-    return f" That is of the runs that count: {'; '.join(clauses)}." if clauses else ""
+    is_unequal = bounds["lost_p_corrected"] < WARNING_P
+    networks = {*losers["network"], *bounds.loc[is_unequal | (bounds["warning"] != ""), "network"]}
+    lost = bounds["lost_reference"] + bounds["lost_compared"]
+    rows = bounds[bounds["network"].isin(networks) & (lost > 0)].dropna(subset=["gain_low", "gain_high"])
+    if rows.empty:
+        return ""
+    shares = rates.set_index(["network", "protocol"])["lost_share"]
+    unequal = set(bounds.loc[is_unequal, "network"])
+    places = [
+        f"behind {label(network)} {label(pair.compared)} {share(shares[network, pair.compared])} and "
+        f"{label(pair.reference)} {share(shares[network, pair.reference])} "
+        f"({'they differ' if network in unequal else 'no difference shown'})"
+        for network in rows["network"].unique()
+    ]
+    interval = f"{percent(rows['gain_low'].min())} and {percent(rows['gain_high'].max())}"
+    return (
+        f" Lost loads: {'; '.join(places)}. If they had been as slow as the slowest load of their page, or as fast as "
+        f"the fastest, the gains would lie between {interval}."
+    )
 
 
-def success(rates: pd.DataFrame) -> str:
-    """The share of each protocol's runs that count, from the table of `success_rates`."""
+def of_rejections(findings: Findings, pair: Pair) -> str:
+    """On which networks the decided verdicts on `pair` rest on which loads were rejected. `of_losses` says so for lost
+    loads, since their bounds are known."""
+    verdicts, tests = rows_of(findings["confirmatory"], **pair._asdict()), findings["rejections"]
+    decided = verdicts.loc[verdicts["verdict"] != NOT_DECIDED, "network"]
+    tests = tests[tests["network"].isin(decided) & ~tests["kind"].isin([LOAD, PAGE])]
+    is_of_pair = tests["protocols"].str.split(", ").map(lambda names: not {*names}.isdisjoint(pair)).astype(bool)
+    rows = tests[(tests["warning"].str.contains(MORE) & is_of_pair) | tests["warning"].str.contains(LONGER)]
+    if rows.empty:
+        return ""
+    places = listing([label(name) for name in rows["network"].unique()])
+    why = listing([REJECTED[kind] for kind in rows["kind"].unique()])
+    return f" Behind {places}, the verdicts rest on which loads were rejected {why}."
+
+
+def success(rates: pd.DataFrame, bounds: pd.DataFrame) -> str:
+    """The shares of runs that count, from the tables of `success_rates` and `bounds`: of the protocols that lost many
+    loads, of pairs that lost loads unequally, and the smallest share of all others."""
+    unequal = bounds[bounds["lost_p_corrected"] < WARNING_P]
+    pairs = {(row["network"], row[side]) for row in records(unequal) for side in Pair._fields}
+    is_low = (rates["success"] < 1 - LARGE_SHARE) | (rates["lost_share"] > LARGE_SHARE)
+    is_named = is_low | pd.MultiIndex.from_frame(rates[["network", "protocol"]]).isin(list(pairs))
     texts = []
-    for network, rows in rates.groupby("network", sort=False):
+    for network, rows in rates[is_named].groupby("network", sort=False):
         shares = []
-        for row in rows.to_dict("records"):
+        for row in records(rows):
             again = row["lost_share"] - (1 - row["success"])
             lost = f" ({share(row['lost_share'])} lost at first)" if again > SHOWN_SHARE else ""
             shares.append(f"{label(row['protocol'])} {share(row['success'])}{lost}")
         texts.append(f"behind {label(str(network))} {listing(shares)}")
+    if np.isfinite(least := rates.loc[~is_named, "success"].min()):
+        at_least = share(least) if least == 1 else f"at least {share(least)}"
+        texts.append(f"{at_least} {'elsewhere' if texts else 'over all protocols behind all networks'}")
     return f"{'; '.join(texts)}."
 
 
@@ -142,7 +173,9 @@ def confirmatory(findings: Findings) -> ReportTable:
     """The table of the verdicts of the declared family."""
     data, margin = verdict_table(findings), equivalence_margin(findings.declared, findings.campaign)
     is_shrunken = data["gain_shrunken"].notna().any()
-    stopping = (INTERIM if interim_analyses_of(findings.campaign) else "") + (SHRUNKEN if is_shrunken else "")
+    confidence = confidences(findings.declared, looks_of(findings.campaign), findings.samples.rounds)
+    is_wide = (confidence > findings.declared.confidence).any()
+    stopping = (AT_ONCE if is_wide else "") + (SHRUNKEN if is_shrunken else "")
     values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
     table = report_table("confirmatory", data, **values)
     texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")

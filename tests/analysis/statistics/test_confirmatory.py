@@ -8,26 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis import hypotheses
-from analysis.statistics.confirmatory import (
-    COLUMNS,
-    INTERIM_ANALYSES,
-    confirmatory,
-    first_blocks,
-    least_p,
-    without_selection,
-)
-from analysis.statistics.contrast_table import holm_of_family
+from analysis.statistics.confirmatory import COLUMNS, confirmatory, first_blocks, without_selection
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, verdicts
-from analysis.statistics.ratios import margins
+from analysis.statistics.ratios import ROBUST_BLOCKS, margins
 from analysis.statistics.samples import Array, Samples
+from analysis.statistics.spending import Looks, levels, looks_of_plan
 
 PAIR = Pair("tcp+", "quic")
 DECLARED = replace(hypotheses.load(), comparisons=(PAIR,), family=(PAIR,), family_metrics=("si",))
 RTT_MS = {"dsl": 24.0}
+# The looks of a campaign that may end early.
+AUTO = looks_of_plan([31], 3, may_end=True)
 
 
 def declared(*pairs: Pair, metrics: tuple[str, ...] = ("si",)) -> Hypotheses:
@@ -100,7 +94,7 @@ def test_a_difference_that_is_shown_not_to_matter_is_no_win() -> None:
     ]
 
 
-def test_holms_correction_counts_what_was_declared_and_not_measured() -> None:
+def test_the_correction_counts_what_was_declared_and_not_measured() -> None:
     """A declared protocol is absent, and one network has no runs: the table has their contrasts, as not decided."""
     absent = Pair("tcp+bbr", "quic+bbr")
     table = confirmatory(samples(drawn(-0.1)), declared(PAIR, absent), RTT_MS, networks=("mss", "dsl"))
@@ -132,16 +126,10 @@ def test_what_was_added_has_a_correction_of_its_own() -> None:
     assert together.loc["da2gc", "p_corrected"] > together.loc["da2gc", "p"]
 
 
-def test_holms_correction_is_that_of_statsmodels() -> None:
-    p = np.random.default_rng(6).random(40) ** 4
-    assert holm_of_family(p) == pytest.approx(multipletests(p, method="holm")[1])
-    assert list(holm_of_family(np.array([0.01, np.nan, 0.02, 0.02]))) == pytest.approx([0.04, 1, 0.06, 0.06])
-
-
 def test_a_campaign_without_runs_has_the_declared_contrasts_and_no_verdict() -> None:
     empty = Samples(np.empty((0, 0, 0, 1, 0)), (), (), (), ("si",))
     assert set(confirmatory(empty, DECLARED, RTT_MS, networks=("dsl", "lte"))["verdict"]) == {NOT_DECIDED}
-    assert confirmatory(empty, DECLARED, RTT_MS, INTERIM_ANALYSES).empty
+    assert confirmatory(empty, DECLARED, RTT_MS, AUTO).empty
     assert confirmatory(samples(drawn(0)), declared(), RTT_MS).empty
 
 
@@ -186,42 +174,62 @@ def test_at_a_look_there_are_the_blocks_so_far_and_nothing_at_one_that_is_not_re
     assert np.isnan(second[1]).all()
 
 
-def test_the_least_p_of_the_looks_is_paid_for_by_their_number() -> None:
-    interim = [np.array([0.2, 0.001, np.nan]), np.array([0.03, np.nan, np.nan]), np.array([0.9, 0.5, np.nan])]
-    p = least_p(interim)
-    assert p[:2] == pytest.approx([0.09, 0.003])
-    assert np.isnan(p[2])
-    assert least_p([np.array([0.7]), np.array([0.8])]) == [1]
-
-
 def test_what_a_look_has_decided_stands_whatever_comes_after_it() -> None:
-    times = drawn(-0.1, blocks=12)
-    at_look = only(confirmatory(samples(times[..., :5]), DECLARED, RTT_MS, INTERIM_ANALYSES))
+    times = drawn(-0.1, blocks=12, scatter=0.02)
+    at_look = only(confirmatory(samples(times[..., :5]), DECLARED, RTT_MS, AUTO))
     assert at_look["verdict"] == FASTER
-    assert at_look["p"] == pytest.approx(6 * only(confirmatory(samples(times[..., :5]), DECLARED, RTT_MS))["p"])
+    assert at_look["p"] > 10 * only(confirmatory(samples(times[..., :5]), DECLARED, RTT_MS))["p"]
     times[..., 5:] = drawn(0, blocks=7, scatter=0.2, seed=2)
-    later = only(confirmatory(samples(times), DECLARED, RTT_MS, INTERIM_ANALYSES))
+    later = only(confirmatory(samples(times), DECLARED, RTT_MS, AUTO))
     assert later["p"] <= at_look["p"]
     assert later["verdict"] == FASTER
 
 
-def test_the_intervals_of_a_campaign_that_may_stop_hold_at_all_looks_at_once() -> None:
+def test_the_intervals_of_a_campaign_that_may_end_hold_at_all_looks_at_once() -> None:
     times = drawn(-0.1, blocks=5)
-    wide, narrow = (only(confirmatory(samples(times), DECLARED, RTT_MS, interim)) for interim in (INTERIM_ANALYSES, ()))
-    at_once = replace(DECLARED, confidence=1 - (1 - DECLARED.confidence) / len(INTERIM_ANALYSES))
-    one = only(confirmatory(samples(times), at_once, RTT_MS))
-    assert (wide["gain_low"], wide["gain_high"]) == (one["gain_low"], one["gain_high"])
+    wide, narrow = (only(confirmatory(samples(times), DECLARED, RTT_MS, looks)) for looks in (AUTO, None))
+    one_sided = levels(AUTO.blocks, 31, (1 - DECLARED.confidence) / 2)[0]
+    one = only(confirmatory(samples(times), replace(DECLARED, confidence=1 - 2 * one_sided), RTT_MS))
+    assert list(wide[["gain_low", "gain_high"]]) == pytest.approx(list(one[["gain_low", "gain_high"]]), rel=0.02)
     assert wide["gain_low"] < narrow["gain_low"] < narrow["gain_high"] < wide["gain_high"]
 
 
+@pytest.mark.parametrize(("blocks", "is_wide"), [(9, True), (10, False)])
+def test_a_fixed_plan_has_plain_intervals_once_it_has_ended(blocks: int, is_wide: bool) -> None:
+    times = samples(drawn(-0.1, blocks=blocks))
+    planned, plain = (only(confirmatory(times, DECLARED, RTT_MS, looks)) for looks in (looks_of_plan([10], 3), None))
+    assert (planned["gain_high"] > plain["gain_high"]) == is_wide
+
+
+def test_a_raised_number_of_runs_is_a_look_and_costs_what_the_plan_did_not_spend() -> None:
+    times = samples(drawn(-0.03, blocks=31))
+    raised, planned = (only(confirmatory(times, DECLARED, RTT_MS, looks_of_plan(runs, 1))) for runs in ([10, 31], [31]))
+    assert raised["p"] > planned["p"]
+
+
+@pytest.mark.parametrize(
+    ("sites", "blocks", "is_exchange"), [(5, 3, True), (4, 3, False), (2, 9, True), (5, 10, False)]
+)
+def test_a_small_plan_of_several_sites_is_tested_by_exchanges(sites: int, blocks: int, is_exchange: bool) -> None:
+    assert looks_of_plan([blocks], sites).exchanges == is_exchange
+    looks = looks_of_plan([blocks], sites)
+    times = samples(drawn(-0.1, sites=sites, blocks=blocks))
+    one, other = (
+        only(confirmatory(times, DECLARED, RTT_MS, replace(looks, exchanges=value))) for value in (True, False)
+    )
+    tested = only(confirmatory(times, DECLARED, RTT_MS, looks))
+    assert tested["p"] == (one if is_exchange else other)["p"]
+    assert (one["p"] != other["p"]) == (blocks < ROBUST_BLOCKS)
+
+
 def test_what_ended_early_is_shrunken_and_nothing_else() -> None:
-    early = only(confirmatory(samples(drawn(-0.09, blocks=5)), DECLARED, RTT_MS, INTERIM_ANALYSES))
+    early = only(confirmatory(samples(drawn(-0.11, blocks=5)), DECLARED, RTT_MS, AUTO))
     assert early["verdict"] == FASTER
     assert early["gain"] < early["gain_shrunken"] < 0
-    clear = only(confirmatory(samples(drawn(-0.5, blocks=5)), DECLARED, RTT_MS, INTERIM_ANALYSES))
+    clear = only(confirmatory(samples(drawn(-0.6, blocks=5)), DECLARED, RTT_MS, AUTO))
     assert clear["gain_shrunken"] == pytest.approx(clear["gain"], rel=0.01)
-    for interim, blocks, gain in ((INTERIM_ANALYSES, 31, -0.09), ((), 5, -0.09), (INTERIM_ANALYSES, 5, 0)):
-        row = only(confirmatory(samples(drawn(gain, blocks=blocks)), DECLARED, RTT_MS, interim))
+    for looks, blocks, gain in ((AUTO, 31, -0.11), (None, 5, -0.11), (AUTO, 5, 0), (looks_of_plan([31], 3), 5, -0.11)):
+        row = only(confirmatory(samples(drawn(gain, blocks=blocks)), DECLARED, RTT_MS, looks))
         assert np.isnan(row["gain_shrunken"])
 
 
@@ -236,7 +244,7 @@ def test_what_was_selected_is_moved_half_way_to_the_truth_behind_its_mean(truth:
 
 
 def test_before_the_first_look_nothing_is_decided() -> None:
-    row = only(confirmatory(samples(drawn(-0.5, blocks=4)), DECLARED, RTT_MS, INTERIM_ANALYSES))
+    row = only(confirmatory(samples(drawn(-0.5, blocks=4)), DECLARED, RTT_MS, AUTO))
     assert (row["verdict"], row["p_corrected"], row["blocks"]) == (NOT_DECIDED, 1, 12)
     assert row["gain_high"] < 0
 
@@ -273,14 +281,29 @@ def test_the_order_of_sites_and_blocks_does_not_matter(times: Array, sites: list
     assert other[numbers].to_numpy() == pytest.approx(one[numbers].to_numpy())
 
 
-def test_looking_often_claims_no_more_than_the_level_says() -> None:
+@pytest.mark.parametrize(
+    "looks", [AUTO, looks_of_plan([31], 2), looks_of_plan([5, 10, 20, 31], 2), looks_of_plan([31, 25], 2)]
+)
+def test_looking_often_claims_no_more_than_the_level_says(looks: Looks) -> None:
     """Each simulated campaign is one network of a single table. They all form one family, so the p values that are
-    counted are those before Holm's correction."""
+    counted are those before correction."""
     campaigns = 2000
     draw = np.random.default_rng(5)
     times = np.exp(draw.normal(0, 0.05, (campaigns, 2, 2, 1, 31)))
     networks = tuple(str(number) for number in range(campaigns))
     table = Samples(times, networks, ("one", "other"), ("tcp+", "quic"), ("si",))
     for level in (0.05, 0.01):
-        claims = int((confirmatory(table, DECLARED, {}, INTERIM_ANALYSES)["p"] < level).sum())
+        claims = int((confirmatory(table, DECLARED, {}, looks)["p"] < level).sum())
         assert claims <= stats.binom.isf(1e-4, campaigns, level)
+
+
+def test_differences_and_equivalences_together_err_as_often_as_is_said() -> None:
+    """One page on two networks: nothing differs on the first, and on the second the difference is just the margin."""
+    campaigns, draw = 2000, np.random.default_rng(11)
+    times = np.exp(draw.normal(0, 0.03, (2 * campaigns, 1, 2, 1, 31)))
+    times[1::2, :, 1] *= 1 + DECLARED.equivalence_margin
+    names = tuple(f"{number // 2:04} {number % 2}" for number in range(2 * campaigns))
+    table = confirmatory(Samples(times, names, ("page",), PAIR, ("si",)), DECLARED, {}, looks_of_plan([31], 1))
+    p = np.where(table["network"].str.endswith("0"), table["p"], table["equivalence_p"])
+    wrong = int((2 * p.reshape(campaigns, 2) < 0.05).any(axis=1).sum())
+    assert 0.01 * campaigns < wrong <= stats.binom.isf(1e-4, campaigns, 0.05)

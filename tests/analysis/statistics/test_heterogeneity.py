@@ -161,7 +161,7 @@ def test_the_tables_of_a_campaign() -> None:
     assert (row["reference"], row["compared"], row["network"], row["metric"]) == ("tcp", "quic", "dsl", "si")
     assert row["sites"] == 5
     assert row["new_low"] < -0.1 < row["new_high"]
-    assert 0.02 < row["tau"] < 0.3
+    assert 0.01 < row["tau"] < 0.3
     table = shrunken(campaign, hypotheses)
     assert table["site"].tolist() == ["s01", "s02", "s03", "s04", "s05"]
     assert table["blocks"].tolist() == [8, 8, 8, 8, 1]

@@ -8,10 +8,19 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from analysis import hypotheses
-from analysis.statistics.confirmatory import INTERIM_ANALYSES
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.planning import COLUMNS, DIFFERENCES, MOST_BLOCKS, POWER, blocks_needed, needed_for
+from analysis.statistics.planning import (
+    COLUMNS,
+    DIFFERENCES,
+    MOST_BLOCKS,
+    POWER,
+    blocks_needed,
+    needed_after,
+    needed_for,
+)
+from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import Array, Samples
+from analysis.statistics.spending import LAST_SHARE
 
 PAIR = Pair("tcp+", "quic")
 DECLARED = replace(hypotheses.load(), comparisons=(PAIR,), family=(PAIR,), family_metrics=("si",))
@@ -41,7 +50,7 @@ def test_many_blocks_are_needed_where_the_power_can_only_be_that_of_a_normal_dis
     """At thresholds of 1e-4 and less, scipy's noncentral t has no finite value far out. This must not count as a power
     of 1."""
     normal = ((stats.norm.isf(1e-5 / 2) + stats.norm.ppf(POWER)) / difference) ** 2
-    assert needed_for(difference, 1, 1, 1e-5, POWER) == pytest.approx(normal, rel=0.001) or normal > MOST_BLOCKS
+    assert needed_for(difference, 1, 1, 1e-5) == pytest.approx(normal, rel=0.001) or normal > MOST_BLOCKS
 
 
 def test_the_number_is_the_smallest_that_suffices() -> None:
@@ -68,11 +77,10 @@ def test_the_scatter_is_the_error_of_the_mean_over_sites_with_one_block_of_each(
         assert (row["sites"], row["blocks"]) == (400, blocks)
 
 
-def test_more_contrasts_and_looks_need_more_blocks() -> None:
+def test_more_contrasts_need_more_blocks() -> None:
     one = blocks_needed(samples(drawn()), DECLARED).iloc[0]
     table = samples(drawn())
     for more in (
-        blocks_needed(table, DECLARED, INTERIM_ANALYSES),
         blocks_needed(table, DECLARED, networks=("dsl", "lte", "da2gc", "mss")),
         blocks_needed(samples(drawn(), networks=3), DECLARED),
     ):
@@ -80,13 +88,32 @@ def test_more_contrasts_and_looks_need_more_blocks() -> None:
         assert more.iloc[0]["blocks_1pct"] > one["blocks_1pct"]
 
 
-def test_the_level_is_that_of_the_family_over_its_looks() -> None:
-    row = blocks_needed(samples(drawn(), networks=3), DECLARED, INTERIM_ANALYSES).iloc[0]
-    ratios = np.log(drawn()[:, 1] / drawn()[:, 0])
+def test_the_level_is_that_of_a_contrast_at_the_last_look() -> None:
+    row = blocks_needed(samples(drawn(), networks=3), DECLARED).iloc[0]
+    ratios = drawn()[:, 1] / drawn()[:, 0]
     assert row["blocks"] == ratios.shape[1]
-    # With 4 sites of 10 blocks, each block adds a little less than 4 degrees of freedom.
-    direct = needed_for(np.log1p(0.02), row["scatter"], 3.2, 0.01 / 3 / len(INTERIM_ANALYSES))
-    assert row["blocks_2pct"] == pytest.approx(direct, rel=0.03)
+    freedom = float(mean_over_sites(np.log(ratios)).freedom)
+    direct = needed_for(np.log1p(0.02), row["scatter"], freedom / 9, LAST_SHARE * 0.01 / 3, freedom)
+    assert row["blocks_2pct"] == direct
+
+
+@pytest.mark.parametrize("first", [5, 10])
+@pytest.mark.parametrize("scatter", [0.05, 0.2])
+def test_a_test_has_its_power_with_the_number_that_was_named_for_it(first: int, scatter: float) -> None:
+    """One site, a true difference of 5 %: campaigns that have not decided after the first blocks are continued to the
+    number that is named for them."""
+    draw, level, difference = np.random.default_rng([first, round(100 * scatter)]), 0.01, np.log1p(0.05)
+    found = []
+    for _ in range(400):
+        ratios = draw.normal(difference, scatter, first)
+        start = mean_over_sites(ratios[None])
+        if start.difference_p() < level:
+            continue
+        error = float(start.error) * np.sqrt(first)
+        total = needed_after(difference, float(start.centre), first, error, float(start.freedom), lambda _: level)
+        more = draw.normal(difference, scatter, int(min(total, 100_000)) - first)
+        found.append(mean_over_sites(np.concatenate([ratios, more])[None]).difference_p() < level)
+    assert 0.85 < np.mean(found) < 0.97
 
 
 def test_larger_differences_need_fewer_blocks() -> None:

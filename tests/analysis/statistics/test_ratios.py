@@ -8,23 +8,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.ratios import (
-    FREEDOM_SHARE,
-    OVERESTIMATE_SHARE,
-    OVERESTIMATES,
-    ROBUST_BLOCKS,
-    block_ratios,
-    degrees_of_freedom,
-    locations,
-    mean_over_sites,
-    overestimate,
-    walsh_averages,
-)
+from analysis.statistics.ratios import block_ratios, locations, mean_over_sites
 from analysis.statistics.samples import Array, Samples
 
 PAIR = Pair("tcp", "quic")
-# Walsh averages of 1, 2, 3, 10, 20, in order: 1 1.5 2 2 2.5 3 5.5 6 6.5 10 10.5 11 11.5 15 20.
-FIVE = np.array([1.0, 2, 3, 10, 20])
 REPETITIONS = 40_000
 FRAME_MS = 1000 / 30
 
@@ -63,25 +50,15 @@ def test_few_blocks_have_their_mean_and_its_error() -> None:
     assert np.isnan([centre[2], variance[1], variance[2]]).all()
 
 
-def test_five_blocks_have_hodges_and_lehmanns_location_and_lehmanns_error() -> None:
-    centre, error, span, step = walsh_averages(FIVE[None])
-    assert [centre[0], span[0], step[0]] == [6, 11 - 2, 10 - 6.5]
-    # Signed ranks of 5 values have mean 7.5 and deviation sqrt(13.75). The rank 1.645 deviations below the mean is 1,
-    # so the interval is from 1.5 to 15.
-    assert error == pytest.approx([(15 - 1.5) / (2 * 6.5 / np.sqrt(13.75))])
-    location, variance = locations(FIVE[None])
-    assert (location[0], variance[0]) == (6, pytest.approx((error[0] / overestimate(5)) ** 2))
-
-
-def test_an_even_number_of_averages_has_the_middle_of_two() -> None:
-    values = np.random.default_rng(1).standard_normal((4, 7))
-    one, other = np.triu_indices(7)
-    assert walsh_averages(values).centre == pytest.approx(np.median((values[:, one] + values[:, other]) / 2, axis=1))
-
-
-def test_many_rows_are_computed_in_parts_with_the_same_result() -> None:
-    values = np.random.default_rng(2).standard_normal((50, 9))
-    assert np.array_equal(walsh_averages(values, most_averages=100), walsh_averages(values))
+def test_many_blocks_have_hubers_estimate_one_step_from_the_median() -> None:
+    """Ten ratios: the median is 0.5, and 70 % of ratios are within 3.5 of it, which is a scatter of 3.38 in a normal
+    distribution. So 30 is drawn in to 0.5 + 2 * 3.38."""
+    values = np.array([-4.0, -3, -2, -1, 0, 1, 2, 3, 4, 30])
+    scatter = 3.5 / stats.norm.ppf(0.85)
+    drawn_in = np.array([*values[:-1], 0.5 + 2 * scatter])
+    (centre,), (variance,) = locations(values[None])
+    assert centre == pytest.approx(0.5 + (drawn_in.mean() - 0.5) / 0.9)
+    assert variance == pytest.approx(drawn_in.var(ddof=1) / 10 / 0.9**2)
 
 
 def test_one_run_that_takes_ten_times_as_long_hardly_moves_the_location() -> None:
@@ -160,7 +137,6 @@ def test_a_few_ratios_of_the_other_sign_among_many_that_are_the_same_are_not_ove
     """Times are whole frames of a film: 26 of 31 blocks differ by one frame, and 5 by three in the other direction."""
     ratios = np.array([*[np.log(1033 / 1000)] * 26, *[np.log(900 / 1000)] * 5])
     mean = mean_over_sites(ratios[None])
-    assert walsh_averages(ratios[None]).error == 0
     assert mean.centre == pytest.approx(ratios.mean())
     assert mean.error == pytest.approx(ratios.std(ddof=1) / np.sqrt(31))
     assert mean.difference_p() > stats.binomtest(5, 31).pvalue
@@ -187,15 +163,6 @@ def test_whole_frames_find_no_difference_where_there_is_none(frames: float, site
     assert rejections <= stats.binom.isf(1e-5, 4000, 0.01)
 
 
-def test_the_location_of_whole_frames_does_not_jump_between_them() -> None:
-    """In 31 blocks, a third of which are one frame longer, the location between frames is known to a tenth of a
-    frame."""
-    ratios = np.log1p(FRAME_MS / 600 * np.array([0.0] * 20 + [1.0] * 11))
-    (centre,), (variance,) = locations(ratios[None])
-    assert centre == pytest.approx(ratios.mean())
-    assert variance == pytest.approx(ratios.var(ddof=1) / 31)
-
-
 def test_one_coarse_ratio_that_is_far_off_hardly_moves_the_location() -> None:
     (quiet,) = coarse_ratios(0.7, 1, 1, 31, 7)
     loud = quiet.copy()
@@ -209,6 +176,17 @@ def test_what_is_constant_and_equal_does_not_differ_and_is_equivalent() -> None:
     mean = mean_over_sites(np.zeros((2, 31)))
     assert mean.difference_p() == 1
     assert mean.equivalence_p(0.01) < 1e-9
+
+
+@pytest.mark.parametrize(("share", "factor"), [(0.1, 3.0), (0.1, 1.5), (0.05, 2.0)])
+def test_loads_of_two_kinds_give_intervals_that_hold(share: float, factor: float) -> None:
+    """Some loads take several times as long over both protocols alike: 12 sites, 31 blocks, else 4 % of scatter."""
+    draw = np.random.default_rng([round(100 * share), round(10 * factor)])
+    shape = (1000, 12, 31)
+    logs = [draw.normal(0, 0.04, shape) + np.log(factor) * (draw.random(shape) < share) for _ in range(2)]
+    low, high = mean_over_sites(logs[1] - logs[0]).interval(0.95)
+    held = int(((low < 0) & (high > 0)).sum())
+    assert stats.binom.ppf(1e-4, shape[0], 0.94) <= held <= stats.binom.ppf(1 - 1e-4, shape[0], 0.98)
 
 
 @given(log_ratios())
@@ -260,22 +238,14 @@ def test_scaling_all_times_changes_nothing(factor: float) -> None:
     assert other.difference_p() == pytest.approx(one.difference_p())
 
 
-@pytest.mark.parametrize("blocks", [5, 6, 8, 15, 31, 40])
+@pytest.mark.parametrize("blocks", [5, 9, 10, 15, 31, 40])
 def test_the_error_of_a_location_is_neither_too_large_nor_too_small(blocks: int) -> None:
-    """The error for normal ratios is right to 1.5 %, and its degrees of freedom are at most 10 % too high."""
+    """The error for normal ratios is right to 2.5 %, and its degrees of freedom are at most 20 % too high."""
     rows = max(4000, REPETITIONS // blocks * 4)
     centre, variance = locations(np.random.default_rng(blocks).standard_normal((rows, blocks)))
-    assert np.sqrt(variance.mean()) / centre.std() == pytest.approx(1, abs=0.015 + 2 / np.sqrt(rows))
+    assert np.sqrt(variance.mean()) / centre.std() == pytest.approx(1, abs=0.025 + 2 / np.sqrt(rows))
     freedom = 2 * variance.mean() ** 2 / variance.var()
-    assert freedom > 0.85 * float(degrees_of_freedom(np.array(blocks)))
-
-
-def test_the_overestimate_and_the_freedom_of_many_blocks_go_on_from_those_of_31() -> None:
-    last = ROBUST_BLOCKS + len(OVERESTIMATES) - 1
-    assert last == 31
-    assert overestimate(last) == OVERESTIMATES[-1] == pytest.approx(1 + OVERESTIMATE_SHARE / last, abs=0.003)
-    assert overestimate(32) == pytest.approx(overestimate(31), abs=0.003)
-    assert degrees_of_freedom(np.array([1, 2, 4, 5, 31])) == pytest.approx([0, 1, 3, 4, 4 + 26 * FREEDOM_SHARE])
+    assert freedom > 0.8 * (blocks - 1)
 
 
 @pytest.mark.parametrize(("sites", "blocks"), [(1, 5), (1, 31), (12, 5)])

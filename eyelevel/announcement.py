@@ -1,8 +1,9 @@
-"""The announcement of a campaign with `RUNS=auto`."""
+"""The announcement of a campaign: what it can show, and how long it is expected to take if it may end early."""
 
 from itertools import product
 
 from analysis.auto_runs import Plan, expectation, expected_lines
+from analysis.chances import chance_lines, chances
 from analysis.earlier import expected_behind
 from analysis.hypotheses import parse
 from dataset.declaration import HYPOTHESES
@@ -12,20 +13,23 @@ from measure.host.machine import machine
 
 
 def announcement(campaign: Campaign) -> list[str]:
-    """The lines to print before `campaign`, which has `RUNS=auto`.
+    """The lines to print before `campaign`.
 
     Raises EyelevelError when the declaration of the campaign is broken.
     """
     hypotheses = parse(campaign.hypotheses, campaign.folder / HYPOTHESES)
     hypotheses = hypotheses.restricted_to(tuple(campaign.protocols), time_names())
     if not hypotheses.family:
-        return ["RUNS=auto cannot save runs of a campaign of one protocol: there is nothing to compare"]
+        one_protocol = "RUNS=auto cannot save runs of a campaign of one protocol: there is nothing to compare"
+        return [one_protocol] if campaign.auto else []
     plan = plan_of(campaign)
     notes: list[str] = []
     results = campaign.folder.parent
     host = str(machine()["host"])
     expected = expected_behind(campaign.networks, hypotheses, results, campaign.folder, host, notes.append)
-    lines = expected_lines(expectation(plan, hypotheses, expected), expected)
+    lines = chance_lines(chances(plan, hypotheses, expected), plan.runs)
+    if campaign.auto:
+        lines += expected_lines(expectation(plan, hypotheses, expected), expected)
     return [*lines, *(f"  note: {note}" for note in notes)]
 
 
