@@ -14,10 +14,10 @@ from analysis.statistics.samples import OVER_SITES, Samples
 
 COLUMNS = [*OVER_SITES, "other", *GAIN, "is_declared", "p", "p_corrected", "word"]
 # A metric follows by less if it is shown to gain less than this share of what the decided metric gains.
-LESS = 0.5
+LESS = 1 / 3
 # How a metric contradicts the decided one, the plainest first: LCP does not follow SI.
 OPPOSED, DIFFERING, NOT_FOLLOWING = "contradicts", "differs from", "does not follow"
-LESSENED = "changes by less than half as much as"
+LESSENED = "changes by less than a third as much as"
 WORDS = (OPPOSED, DIFFERING, NOT_FOLLOWING, LESSENED)
 
 
@@ -27,9 +27,9 @@ def other_metrics(samples: Samples, hypotheses: Hypotheses, confirmatory: pd.Dat
 
     Columns: reference, compared, network, metric (the decided one), other (the other metric); gain of the other, with
     gain_low and gain_high; is_declared (whether the other is in the family); p of no difference between both metrics'
-    log ratios within blocks, and p_corrected (Holm's, for all rows); word (one of WORDS, empty if the other does not
-    contradict). A metric contradicts if both are shown to differ, and its interval reaches 0 or has the other sign, or
-    its gain is less than half (beside *equivalent*: if its interval lies beyond the margin).
+    log ratios within blocks, and p_corrected (Holm's, for the others beside one verdict); word (one of WORDS, empty if
+    the other does not contradict). A metric contradicts if both are shown to differ, and its interval reaches 0 or has
+    the other sign, or its gain is less than a third (beside *equivalent*: if its interval lies beyond the margin).
     """
     decided = confirmatory[confirmatory["verdict"] != NOT_DECIDED]
     tables = []
@@ -44,10 +44,10 @@ def other_metrics(samples: Samples, hypotheses: Hypotheses, confirmatory: pd.Dat
             columns = {name: row[name] for name in OVER_SITES} | {"other": samples.metrics}
             columns |= gains | {"p": mean_over_sites(here - own).difference_p()}
             table = pd.DataFrame(columns).assign(word=[_word(row, *one) for one in zip(*gains.values(), strict=True)])
-            tables.append(table[table["other"] != row["metric"]])
+            tables.append(corrected(table[table["other"] != row["metric"]], holm, ["p"]))
     if not tables:
         return pd.DataFrame(columns=COLUMNS)
-    table = corrected(pd.concat(tables, ignore_index=True), holm, ["p"])
+    table = pd.concat(tables, ignore_index=True)
     is_shown = table["p_corrected"] < hypotheses.significant_p
     is_declared = table["other"].isin(hypotheses.family_metrics)
     return table.assign(word=table["word"].where(is_shown, ""), is_declared=is_declared)[COLUMNS]
