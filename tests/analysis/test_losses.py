@@ -208,7 +208,8 @@ def test_the_rank_test_holds_its_level_with_losses() -> None:
 
 
 def test_a_gain_that_rests_on_the_losses_is_told() -> None:
-    fast_when_it_loads = World(
+    effects, lost = {"quic": -0.055}, {"quic": 0.7}
+    fast_when_it_loads = World(sites=6, runs=20, effects=effects, lost=lost, scatter=0.01, blocks=0.01)
         sites=6, runs=20, effects={"quic": -0.055}, lost={"quic": 0.7}, scatter=0.01, blocks=0.01
     )
     table = campaign(fast_when_it_loads, 1)
