@@ -20,6 +20,7 @@ from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
 from analysis.statistics.ratios import mean_over_sites, middles
 from analysis.statistics.samples import OVER_SITES, Array, by_count, counts, logarithms
+from analysis.statistics.signed_ranks import signed_ranks_p
 from analysis.text import label, pair_label, percent, percent_interval
 from dataset.gates import KINDS
 
@@ -160,8 +161,8 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
       other at the best time of their setting, and the other way round
     - slower_share: the share of blocks in which compared is slower, or is lost and the reference is not; ties count
       half
-    - rank_p: the p value of signed ranks within sites, where a lost run is slower than any other; rank_p_corrected:
-      Holm's
+    - rank_p: the p value of signed ranks (`analysis.statistics.signed_ranks`), where a lost run is slower than any
+      other; rank_p_corrected: Holm's
     - warning: if lost runs could turn the sign of a difference, or cause a difference between protocols that count as
       equivalent
     """
@@ -238,7 +239,8 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, A
     outcome = np.where(lost == 1, np.inf, logarithms(best))
     with np.errstate(invalid="ignore"):
         difference = np.where(hidden.all(axis=0), 0.0, outcome[1] - outcome[0])
-    ranks = [_signed_ranks(network) for network in np.where(is_usable, difference, np.nan)]
+    difference = np.where(is_usable, difference, np.nan)
+    slower = np.where(is_usable, (difference > 0) + (difference == 0) / 2, np.nan)
     columns = {
         "sites": is_usable.any(axis=-1).sum(axis=-1),
         "blocks": is_usable.sum(axis=(1, 2)),
@@ -246,7 +248,9 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, A
         "lost_compared": hidden[1].sum(axis=(1, 2)),
         "gain": np.expm1(measured),
         "mean_gain": _ratio_of_means(times),
-        **{name: np.array([network[name] for network in ranks]) for name in ("slower_share", "rank_p")},
+        # NaN without a block.
+        "slower_share": mean(slower.reshape(len(slower), -1)),
+        "rank_p": signed_ranks_p(difference),
     }
     for name, ends in (("low", (worst[0], best[1])), ("high", (best[0], worst[1]))):
         pair = np.where(is_usable, ends, np.nan)
@@ -262,25 +266,6 @@ def _ratio_of_means(times: Array) -> Array:
     reference, compared = by_count(lambda values: values.mean(axis=-1), times, least=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return mean(compared / reference - 1)
-
-
-def _signed_ranks(differences: Array) -> dict[str, float]:
-    """slower_share and rank_p of log ratios within blocks (sites x blocks; infinite: one of the two runs was lost).
-
-    Wilcoxon's signed ranks of each site, with sites weighted by 1 / (blocks + 1) as in van Elteren's test, against the
-    normal distribution. The variance is that of random signs on these very ranks, including ties and infinite ratios.
-    The test holds if both protocols of a block are exchangeable, losses included.
-    """
-    total = variance = 0.0
-    for site in differences:
-        known = site[~np.isnan(site) & (site != 0)]
-        ranks = stats.rankdata(np.abs(known)) / (len(known) + 1)
-        total += float((np.sign(known) * ranks).sum())
-        variance += float((ranks**2).sum())
-    known = differences[~np.isnan(differences)]
-    slower = float(((known > 0) + (known == 0) / 2).mean()) if len(known) else float("nan")
-    p = 2 * float(stats.norm.sf(abs(total) / np.sqrt(variance))) if variance else (1.0 if len(known) else float("nan"))
-    return {"slower_share": slower, "rank_p": p}
 
 
 def _names(campaign: CampaignTable, keys: Sequence[str] = ("network", "site", "protocol")) -> list[list[str]]:
