@@ -111,8 +111,8 @@ def of_missing_times(table: pd.DataFrame) -> list[str]:
             for row in records(rows)
         ]
         texts.append(
-            f"Among the loads that count, {name} is 0 or missing in {_some_names(where)}. The loads that have it may be "
-            f"unlike those that lack it: there is no verdict on {name} there."
+            f"Among the loads that count, {name} is 0 or missing in {_some_names(where)}. The loads that have it may "
+            f"be unlike those that lack it: there is no verdict on {name} there."
         )
     return texts
 

@@ -46,11 +46,11 @@ def test_the_rank_test_holds_its_level_with_losses() -> None:
     assert consistent(int((signed_ranks_p(values) < 0.01).sum()), 1000, 0.01, slack=0.004)
 
 
-@pytest.mark.parametrize(("every", "shown"), [(40, 50), (15, 40)])
-def test_a_few_impossible_waits_hide_no_difference(every: int, shown: int) -> None:
+@pytest.mark.parametrize(("every", "least"), [(40, 50), (15, 40)])
+def test_a_few_impossible_waits_hide_no_difference(every: int, least: int) -> None:
     """Waits that are 0.78 s longer in every block, and one load in `every` whose counter is a minute off."""
     draw = np.random.default_rng(7)
     waits_s = draw.normal([0.78, 0.0], 0.4 / np.sqrt(2), (50, 11, 3, 2))
     waits_s += 60 * (draw.random(waits_s.shape) < 1 / every)
     p = signed_ranks_p(waits_s[..., 0] - waits_s[..., 1])
-    assert (p < ALARM_P).sum() >= shown
+    assert (p < ALARM_P).sum() >= least
