@@ -4,7 +4,7 @@ A thread waits when it could run and no core is free. The waits of a load's thre
 they caused, and mostly to more, since threads wait in parallel. So the difference between two such sums is no estimate
 of what a machine with more cores would change; it only says that the result there may be different.
 
-Counters of waits may be wrong by any amount: until November 2026 the kernel's sleep counted as waiting
+Counters of waits may be wrong by any amount: until November 2026, some sleep of the servers counted as waiting
 (`measure.instruments.processor`). So waits that no load can have had count as missing, and all statistics here are
 medians and ranks, which the remaining wrong waits hardly move.
 """
@@ -33,9 +33,10 @@ EFFECT_SHARE = 0.5
 BUSY_SHARE = 0.5
 # The processor columns of the load itself. The film is made from the load's output, and the load does not wait for it.
 OF_LOAD = tuple(name for name in PROCESSOR_COLUMNS if not name.startswith("film"))
-# A load's threads cannot wait for longer than this many threads that wait during the whole load. The table does not say
-# how many threads had work. In `data/reference`, whose two cores were saturated, 2.8 threads of a load waited and 1.3
-# ran on average over the load, in the load of TCP+ and QUIC that waited most; a slower machine stretches the load, too.
+# Waits of more than this many threads that wait during the whole load count as impossible. The table does not have the
+# number of threads with work. In `data/reference`, whose two cores were saturated, it was 4.1 on average over the load
+# of TCP+ or QUIC that waited most, and 2.8 of them waited. More load on the machine stretches a load's waits and its
+# duration alike, so it hardly raises that number.
 MOST_WAITING = 8
 # The ends of a load, until which waits are counted.
 ENDS = ("plt", "lvc")
