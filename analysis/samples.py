@@ -14,10 +14,11 @@ from dataset.table import RUNS, read_given_up
 
 # Runs whose starts are further apart than this were not measured side by side.
 SIDE_BY_SIDE = pd.Timedelta(hours=1)
-# A protocol's times in a metric are left out on a network if at least this share of its loads that count there have
-# none: a comparison of the other loads alone could be of other loads than those of the other protocol.
-MOST_MISSING = 0.01
-MISSING_COLUMNS = ["network", "protocol", "metric", "loads", "missing"]
+# The first screen warns if at least this share of a protocol's loads that count on a network lack a metric. From the
+# second share on, all of its times in this metric are left out there, since the loads that have it may be unlike those
+# that lack it.
+MANY_MISSING, TOO_MANY_MISSING = 0.01, 0.05
+MISSING_COLUMNS = ["network", "protocol", "metric", "loads", "missing", "is_left_out"]
 # Limits of the samples' array, since a table may come from a stranger. If no runs are missing, the array has about one
 # cell for each row and metric of the table.
 MOST_CELLS, MOST_CELLS_OF_A_ROW = 10_000_000, 300
@@ -64,7 +65,7 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     values[*places, :, blocks - 1] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
     for row in missing_times(campaign).itertuples():
-        if row.metric in metrics:
+        if row.is_left_out and row.metric in metrics:
             place = networks.index(row.network), protocols.index(row.protocol), metrics.index(row.metric)
             values[place[0], :, place[1], place[2]] = np.nan
     tried = attempts[~is_added].groupby(["network", "site"])["block"].nunique()
@@ -72,11 +73,11 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
 
 
 def missing_times(campaign: CampaignTable) -> pd.DataFrame:
-    """Where a protocol's loads count, but too many of them (MOST_MISSING) lack a time: it is missing, or 0 or less,
-    which has no logarithm and is no time of a page.
+    """Where a protocol's loads count, but many of them (MANY_MISSING) lack a time: it is missing, or 0 or less, which
+    has no logarithm and is no time of a page.
 
     Columns: network, protocol, metric (of `campaign.metrics`), loads (that count, of sites where any load of this
-    network has the metric), missing (how many of these lack it).
+    network has the metric), missing (how many of these lack it), is_left_out (they are too many for a verdict).
     """
     runs, key = campaign.valid, ["network", "protocol"]
     tables = [pd.DataFrame(columns=MISSING_COLUMNS)]
@@ -84,9 +85,10 @@ def missing_times(campaign: CampaignTable) -> pd.DataFrame:
         is_measured = runs[metric].notna().groupby([runs["network"], runs["site"]]).transform("any")
         lacks = pd.Series(np.isnan(logarithms(runs[metric].to_numpy(dtype=float))), runs.index)[is_measured]
         numbers = lacks.groupby([runs[name] for name in key]).agg(loads="size", missing="sum")
-        is_many = (numbers["missing"] > 0) & (numbers["missing"] >= MOST_MISSING * numbers["loads"])
-        if is_many.any():
-            tables.append(numbers[is_many].reset_index().assign(metric=metric))
+        many = numbers[(numbers["missing"] > 0) & (numbers["missing"] >= MANY_MISSING * numbers["loads"])]
+        if len(many):
+            is_left_out = many["missing"] >= TOO_MANY_MISSING * many["loads"]
+            tables.append(many.assign(metric=metric, is_left_out=is_left_out).reset_index())
     return pd.concat(tables[1:] or tables, ignore_index=True)[MISSING_COLUMNS]
 
 

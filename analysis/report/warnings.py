@@ -101,19 +101,21 @@ def of_losses(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) ->
 
 
 def of_missing_times(table: pd.DataFrame) -> list[str]:
-    """A warning for each metric of the table of `missing_times` (`analysis.samples`)."""
+    """Warnings for each metric of the table of `missing_times` (`analysis.samples`)."""
     texts = []
-    for metric, rows in table.groupby("metric", sort=False):
+    for (metric, is_left_out), rows in table.groupby(["metric", "is_left_out"], sort=False):
         name = label(str(metric))
         where = [
             f"{share(row['missing'] / row['loads'])} of {label(row['protocol'])}'s behind {label(row['network'])} "
             f"({row['missing']} of {row['loads']})"
             for row in records(rows)
         ]
-        texts.append(
-            f"Among the loads that count, {name} is 0 or missing in {_some_names(where)}. The loads that have it may "
-            f"be unlike those that lack it: there is no verdict on {name} there."
+        consequence = (
+            f"The loads that have it may be unlike those that lack it: there is no verdict on {name} there."
+            if is_left_out
+            else f"Verdicts on {name} there rest on the other loads alone."
         )
+        texts.append(f"Among the loads that count, {name} is 0 or missing in {_some_names(where)}. {consequence}")
     return texts
 
 
