@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from support.analysis_truth import consistent
 from support.first_screens import findings_of
 from support.worlds import World, attempt, campaign, table_of
