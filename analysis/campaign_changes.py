@@ -35,7 +35,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from analysis.attempts import SETTING, tried_in
 from analysis.runs import CANARY_PREFIX, CampaignTable
-from analysis.samples import samples_of
+from analysis.samples import missing_times, samples_of
 from analysis.statistics.contrast_table import (
     CHANGE,
     TESTS,
@@ -86,7 +86,8 @@ class CampaignChange:
     mean over sites of the change of the arithmetic mean, without an interval). `differences`: columns what, a and b,
     with a row for each difference between the campaigns' documents, except the times at which they were made.
     `allowance`: how much slower B may be according to the canary, as a share; None without a canary. `unmatched`: the
-    parts that only one of the campaigns has.
+    parts that only one of the campaigns has. `missing`: by campaign, A and B, where many loads lack a time
+    (`analysis.samples.missing_times`).
     """
 
     a: CampaignTable
@@ -101,6 +102,7 @@ class CampaignChange:
     canaries: pd.DataFrame
     differences: pd.DataFrame
     unmatched: tuple[str, ...]
+    missing: Mapping[str, pd.DataFrame]
 
     @property
     def is_worse(self) -> bool:
@@ -110,12 +112,16 @@ class CampaignChange:
 
     @property
     def is_decided(self) -> bool:
-        """Whether each contrast over all sites, and each share, is shown to be worse or within the threshold.
+        """Whether each contrast over all sites, and each share, is shown to be worse or within the threshold, and no
+        contrast is left out since too many loads lack its time.
 
         If one of them truly is beyond the threshold, the probability that all are shown to be within it is at most the
         declared level, without a correction (an intersection-union test; Berger 1982, Technometrics 24).
         """
-        return all(bool((table["worse"] | table["within"]).all()) for table in (self.over_sites, self.shares))
+        is_whole = not any(table["is_left_out"].any() for table in self.missing.values())
+        return is_whole and all(
+            bool((table["worse"] | table["within"]).all()) for table in (self.over_sites, self.shares)
+        )
 
     @property
     def false_alarm_share(self) -> float:
@@ -164,6 +170,7 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
         canaries,
         differences(a, b),
         tuple(_unmatched(*tried)),
+        {"A": missing_times(a), "B": missing_times(b)},
     )
 
 

@@ -18,10 +18,12 @@ from scipy import stats
 from analysis.attempts import RUN, SETTING, cube, rejections, tried_in
 from analysis.runs import CampaignTable, records
 from analysis.statistics.contrast_table import corrected, holm, holm_of_family
+from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
 from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import OVER_SITES, Array, counts, logarithms
+from analysis.statistics.signed_ranks import signed_ranks_p
 from analysis.text import label, pair_label, percent, percent_interval
 from dataset.gates import KINDS
 from dataset.table import Cell, GivenUp, read_given_up
@@ -223,7 +225,8 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
       lost runs of one protocol as slow as the slowest valid run of their network and site, over any protocol, and those
       of the other as fast as the fastest one
     - slower_share: the share of blocks in which compared is slower, or is lost and the reference is not; ties count
-      half; rank_p_corrected (Holm's): of signed ranks within sites, where a lost run is slower than any other
+      half; rank_p_corrected (Holm's): of signed ranks (`analysis.statistics.signed_ranks`), where a lost run is slower
+      than any other
     - warning: if lost runs could turn the sign of a difference, or cause a difference between protocols that count as
       equivalent
     """
@@ -292,7 +295,8 @@ def _bounds(times: Array, lost: NDArray[np.bool_], fastest: Array, slowest: Arra
     rank, other_rank = np.where(lost, np.inf, logs)
     with np.errstate(invalid="ignore"):
         difference = np.where(hidden.all(axis=0), 0.0, other_rank - rank)
-    ranks = [_signed_ranks(network) for network in np.where(is_usable, difference, np.nan)]
+    difference = np.where(is_usable, difference, np.nan)
+    slower = np.where(is_usable, (difference > 0) + (difference == 0) / 2, np.nan)
     alone = [(one & ~other).sum(axis=(1, 2)) for one, other in (hidden, hidden[::-1])]
     gains = {"gain": logs[1] - logs[0], "gain_low": low, "gain_high": high}
     return {
@@ -301,27 +305,10 @@ def _bounds(times: Array, lost: NDArray[np.bool_], fastest: Array, slowest: Arra
         "lost_compared": hidden[1].sum(axis=(1, 2)),
         "lost_p_corrected": np.minimum(1, 2 * stats.binom.sf(np.maximum(*alone) - 1, alone[0] + alone[1], 0.5)),
         **{name: np.expm1(mean_over_sites(ratios).centre) for name, ratios in gains.items()},
-        **{name: np.array([network[name] for network in ranks]) for name in ("slower_share", "rank_p")},
+        # NaN without a block.
+        "slower_share": mean(slower.reshape(len(slower), -1)),
+        "rank_p": signed_ranks_p(difference),
     }
-
-
-def _signed_ranks(differences: Array) -> dict[str, float]:
-    """slower_share and rank_p of log ratios within blocks (sites x blocks; infinite: one of the two runs was lost).
-
-    Wilcoxon's signed ranks of each site, with sites weighted by 1 / (blocks + 1) as in van Elteren's test, against the
-    normal distribution. The variance is that of random signs on these very ranks, including ties and infinite ratios.
-    The test holds if both protocols of a block are exchangeable, losses included.
-    """
-    total = variance = 0.0
-    for site in differences:
-        known = site[~np.isnan(site) & (site != 0)]
-        ranks = stats.rankdata(np.abs(known)) / (len(known) + 1)
-        total += float((np.sign(known) * ranks).sum())
-        variance += float((ranks**2).sum())
-    known = differences[~np.isnan(differences)]
-    slower = float(((known > 0) + (known == 0) / 2).mean()) if len(known) else float("nan")
-    p = 2 * float(stats.norm.sf(abs(total) / np.sqrt(variance))) if variance else (1.0 if len(known) else float("nan"))
-    return {"slower_share": slower, "rank_p": p}
 
 
 def given_up(campaign: CampaignTable) -> dict[Cell, GivenUp]:

@@ -7,13 +7,18 @@ import numpy as np
 import pandas as pd
 
 from analysis.runs import CampaignTable
-from analysis.statistics.samples import Samples
+from analysis.statistics.samples import Samples, logarithms
 from base.errors import EyelevelError
 from dataset.declaration import declaration_of
 from dataset.table import RUNS, read_given_up
 
 # Runs whose starts are further apart than this were not measured side by side.
 SIDE_BY_SIDE = pd.Timedelta(hours=1)
+# The first screen warns if at least this share of a protocol's loads that count on a network lack a metric. From the
+# second share on, all of its times in this metric are left out there, since the loads that have it may be unlike those
+# that lack it.
+MANY_MISSING, TOO_MANY_MISSING = 0.01, 0.05
+MISSING_COLUMNS = ["network", "protocol", "metric", "loads", "missing", "is_left_out"]
 # Limits of the samples' array, since a table may come from a stranger. If no runs are missing, the array has about one
 # cell for each row and metric of the table.
 MOST_CELLS, MOST_CELLS_OF_A_ROW = 10_000_000, 300
@@ -23,8 +28,9 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     """The valid runs of `campaign`, by its metrics or by these `columns`; sites are in alphabetical order.
 
     Blocks are in the order in which they were planned; those of each network and site begin at index 0. Blocks that
-    have only protocols added after the first run come after all other blocks, and do not count as rounds. Raises
-    EyelevelError if a run counts twice.
+    have only protocols added after the first run come after all other blocks, and do not count as rounds. A protocol
+    has no times in a metric on a network where too many of its loads lack one (`missing_times`). Raises EyelevelError
+    if a run counts twice.
     """
     runs, metrics = campaign.valid, campaign.metrics if columns is None else tuple(columns)
     if runs.empty:
@@ -58,8 +64,32 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     ]
     values[*places, :, blocks - 1] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
+    for row in missing_times(campaign).itertuples():
+        if row.is_left_out and row.metric in metrics:
+            place = networks.index(row.network), protocols.index(row.protocol), metrics.index(row.metric)
+            values[place[0], :, place[1], place[2]] = np.nan
     tried = attempts[~is_added].groupby(["network", "site"])["block"].nunique()
     return Samples(values, networks, sites, protocols, metrics, _rounds(campaign, networks, tried))
+
+
+def missing_times(campaign: CampaignTable) -> pd.DataFrame:
+    """Where a protocol's loads count, but many of them (MANY_MISSING) lack a time: it is missing, or 0 or less, which
+    has no logarithm and is no time of a page.
+
+    Columns: network, protocol, metric (of `campaign.metrics`), loads (that count, of sites where any load of this
+    network has the metric), missing (how many of these lack it), is_left_out (they are too many for a verdict).
+    """
+    runs, key = campaign.valid, ["network", "protocol"]
+    tables = [pd.DataFrame(columns=MISSING_COLUMNS)]
+    for metric in campaign.metrics:
+        is_measured = runs[metric].notna().groupby([runs["network"], runs["site"]]).transform("any")
+        lacks = pd.Series(np.isnan(logarithms(runs[metric].to_numpy(dtype=float))), runs.index)[is_measured]
+        numbers = lacks.groupby([runs[name] for name in key]).agg(loads="size", missing="sum")
+        many = numbers[(numbers["missing"] > 0) & (numbers["missing"] >= MANY_MISSING * numbers["loads"])]
+        if len(many):
+            is_left_out = many["missing"] >= TOO_MANY_MISSING * many["loads"]
+            tables.append(many.assign(metric=metric, is_left_out=is_left_out).reset_index())
+    return pd.concat(tables[1:] or tables, ignore_index=True)[MISSING_COLUMNS]
 
 
 def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[int]") -> tuple[int, ...]:

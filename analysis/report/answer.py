@@ -24,9 +24,10 @@ from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
 from analysis.report.page import HERE, environment, page_basics
 from analysis.report.section import ReportTable, text_table
-from analysis.report.warnings import of_busy_processor
+from analysis.report.warnings import of_busy_processor, of_missing_times
 from analysis.report.write import write_tables
 from analysis.runs import CampaignTable, load
+from analysis.samples import missing_times
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import label, label_with_title, level, ms, ms_interval, percent, percent_interval, plural, signed_ms
@@ -134,9 +135,14 @@ def _basis(by_network: Sequence[NetworkAnswer]) -> str:
 
 
 def cautions(campaign: CampaignTable) -> list[str]:
-    """Facts about the machine, the emulation and the servers that readers must know before they trust the answer."""
+    """Facts about the loads, the machine, the emulation and the servers that readers must know before they trust the
+    answer."""
     document = campaign.document
-    return [*of_busy_processor(campaign.valid, document.cores_of_a_run), *of_conditions(document)]
+    return [
+        *of_missing_times(missing_times(campaign)),
+        *of_busy_processor(campaign.valid, document.cores_of_a_run),
+        *of_conditions(document),
+    ]
 
 
 def page_facts(campaign: CampaignTable, site: str) -> list[str]:

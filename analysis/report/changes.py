@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.campaign_changes import LOST, SLOW, SLOW_FACTOR, CampaignChange
 from analysis.report.page import environment, page_basics
 from analysis.report.section import ReportTable, text_table
+from analysis.report.warnings import of_missing_times
 from analysis.report.write import write_tables
 from analysis.runs import CampaignTable, records
 from analysis.statistics.outcomes import FASTER, SLOWER
@@ -136,6 +137,8 @@ def _decision(change: CampaignChange) -> list[str]:
         )
         if not table["within"].all()
     ]
+    if any(table["is_left_out"].any() for table in change.missing.values()):
+        texts.append("times are left out, since too many loads lack them (see below)")
     return [f"Not decided: {', and '.join(texts)}."]
 
 
@@ -192,6 +195,7 @@ def _caveats(change: CampaignChange) -> list[str]:
         compared = sorted(set(names) & set(change.sites["site"]))
         if compared:
             texts.append(f"The recordings of {listing(compared)} are not the same in A and B: these are other pages.")
+    texts += [f"In {name}: {text}" for name, table in change.missing.items() for text in of_missing_times(table)]
     return texts + [text[:1].upper() + text[1:] + "." for text in change.unmatched]
 
 

@@ -16,13 +16,16 @@ from analysis.report.verdicts import clauses, verdict_in_words, verdict_table
 from analysis.report.warnings import (
     of_balance,
     of_deviations,
+    of_impossible_waits,
     of_losses,
+    of_missing_times,
     of_rejections,
     of_single_sites,
     of_stability,
     of_waits,
 )
 from analysis.runs import CampaignTable, records, rows_of
+from analysis.samples import missing_times
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
 from analysis.statistics.samples import OVER_SITES
@@ -78,7 +81,7 @@ def headline(findings: Findings, row: Mapping[str, Any]) -> str:
     place = f"Behind {label(row['network'])}"
     names = f"{label(row['compared'])} against {label(row['reference'])} in {label(row['metric'])}"
     if not row["blocks"]:
-        return f"{place}: {names} is {row['verdict']}; no run of one was made beside a run of the other."
+        return f"{place}: {names} is {row['verdict']}; no block has a usable {label(row['metric'])} of both."
     bounds = ""
     if math.isfinite(row["gain_low"]):
         interval = percent_interval(row["gain_low"], row["gain_high"])
@@ -155,8 +158,11 @@ def warnings(findings: Findings) -> list[str]:
     cells = given_up(findings.campaign)
     texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"], cells)
     texts += of_rejections(findings["rejections"], findings["success_rates"])
+    missing = missing_times(findings.campaign)
+    texts += of_missing_times(missing)
     texts += of_balance(findings["pair_balance"], place_test(findings.campaign))
     texts += of_waits(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
+    texts += of_impossible_waits(findings.campaign.valid)
     texts += of_conditions(findings.campaign.document)
     texts += of_single_sites(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
     texts += of_stability(findings["halves"], findings["drift"], findings["steps"])
@@ -174,7 +180,8 @@ def warnings(findings: Findings) -> list[str]:
     metrics = findings.samples.metrics
     if absent := [label(metric) for metric in time_names() if metric not in metrics]:
         texts.append(f"The campaign has no column of {listing(absent)}: what rests on them is missing.")
-    if incomplete := [label(metric) for metric in metrics if findings.campaign.valid[metric].isna().any()]:
+    unnamed = [metric for metric in metrics if metric not in set(missing["metric"])]
+    if incomplete := [label(metric) for metric in unnamed if findings.campaign.valid[metric].isna().any()]:
         texts.append(f"Valid runs lack some metrics: {listing(incomplete)}.")
     return texts
 

@@ -9,17 +9,24 @@ import pandas as pd
 from analysis.attempts import SETTING
 from analysis.balance import APART, FAR, FAULTS, INCOMPLETE, UNKNOWN, PlaceTest
 from analysis.losses import LONGER, MORE
-from analysis.processor import BUSY, BUSY_SHARE, DIFFERENT, has_warning, wait_shares
+from analysis.processor import (
+    BUSY,
+    BUSY_SHARE,
+    DIFFERENT,
+    MOST_WAITING,
+    has_warning,
+    possible_waits,
+    wait_shares,
+)
 from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, records
 from analysis.stability import ALIKE, DRIFTS, RATIO
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, SLOWER
-from analysis.statistics.samples import OVER_SITES
 from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share, span
 from dataset.declaration import declaration_of
 from dataset.gates import FILM, LOAD, PAGE
 from dataset.gates import MACHINE as OF_MACHINE
-from dataset.table import WITHDRAWN, Cell, read_given_up
+from dataset.table import PROCESSOR_WAIT, WITHDRAWN, Cell, read_given_up
 
 # With fewer sites, no site counts as far from the others.
 LEAST_COMPARED = 5
@@ -148,6 +155,25 @@ def of_rejections(tests: pd.DataFrame, rates: pd.DataFrame) -> list[str]:
     return texts
 
 
+def of_missing_times(table: pd.DataFrame) -> list[str]:
+    """Warnings for each metric of the table of `missing_times` (`analysis.samples`)."""
+    texts = []
+    for (metric, is_left_out), rows in table.groupby(["metric", "is_left_out"], sort=False):
+        name = label(str(metric))
+        where = [
+            f"{share(row['missing'] / row['loads'])} of {label(row['protocol'])}'s behind {label(row['network'])} "
+            f"({row['missing']} of {row['loads']})"
+            for row in records(rows)
+        ]
+        consequence = (
+            f"The loads that have it may be unlike those that lack it: there is no verdict on {name} there."
+            if is_left_out
+            else f"Verdicts on {name} there rest on the other loads alone."
+        )
+        texts.append(f"Among the loads that count, {name} is 0 or missing in {_some_names(where)}. {consequence}")
+    return texts
+
+
 def of_balance(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
     """Warnings about the design, from `pair_balance` and `place_test`."""
     texts = []
@@ -206,23 +232,32 @@ def of_busy_processor(runs: pd.DataFrame, cores: int | None) -> list[str]:
     return _busy(table[table["share_compared"] > BUSY_SHARE], cores)
 
 
+def of_impossible_waits(runs: pd.DataFrame) -> list[str]:
+    """A warning if threads of `runs` that count cannot have waited for as long as their counters say."""
+    if PROCESSOR_WAIT not in runs:
+        return []
+    numbers = runs.loc[runs[PROCESSOR_WAIT].notna() & possible_waits(runs).isna(), "protocol"].value_counts(sort=False)
+    if numbers.empty:
+        return []
+    names = listing([f"{number} of {label(str(protocol))}" for protocol, number in numbers.items()])
+    return [
+        f"In {plural('load', int(numbers.sum()))} ({names}), the kernel counted longer waits for a processor than a "
+        f"load can have: more than {MOST_WAITING} times as long as the load took. These waits count as missing."
+    ]
+
+
 def _different(table: pd.DataFrame) -> list[str]:
     texts = []
-    for (reference, compared, network), rows in table.groupby(OVER_SITES[:3], sort=False):
-        difference_ms = rows["difference_ms"].iloc[0]
-        names = [label(compared), label(reference)]
-        longer, shorter = names if difference_ms > 0 else names[::-1]
-        # If the protocol that waited longer is also the slower one, waiting may be the reason.
-        is_why = np.sign(rows["wait_gain"]) == np.sign(rows["gain"])
-        clauses = [
-            f"the difference in {listing([label(name) for name in rows.loc[which, 'metric']])} may be {size}"
-            for which, size in ((is_why, "smaller, or none"), (~is_why, "larger"))
-            if which.any()
-        ]
+    is_longer = table["difference_ms"] > 0
+    for (reference, compared, is_compared), rows in table.groupby(["reference", "compared", is_longer], sort=False):
+        longer, shorter = (label(compared), label(reference))[:: 1 if is_compared else -1]
+        places = rows.drop_duplicates("network")
+        differences = [f"{abs(row['difference_ms']):.0f} ms behind {label(row['network'])}" for row in records(places)]
+        metrics = listing([label(name) for name in rows["metric"].unique()])
         texts.append(
-            f"{pair_label(compared, reference)} behind {label(network)}: {longer}'s loads waited "
-            f"{abs(difference_ms):.0f} ms longer for a processor than {shorter}'s (all their threads together). On a "
-            f"machine with more cores, or behind a slower network, {' and '.join(clauses)}."
+            f"{pair_label(compared, reference)}: {longer}'s loads waited longer for a processor than {shorter}'s, by "
+            f"{listing(differences)} (median, all threads of a load together). On a machine with more cores, or behind "
+            f"a slower network, the difference in {metrics} may be another."
         )
     return texts
 
@@ -235,8 +270,8 @@ def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
     machine = f"The machine, of {cores} cores," if cores else "The machine"
     return [
         f"Behind {places}, threads that had work to do for a load waited for a processor for "
-        f"{span(share(ends.min()), share(ends.max()))} of the time. {machine} is too small or too busy for such "
-        "loads, and makes differences of its own: more cores, nothing else on them, or a slower network would help."
+        f"{span(share(ends.min()), share(ends.max()))} of the time. {machine} was saturated: these results are no "
+        "evidence for a machine that is not. More cores, nothing else on them, or a slower network would help."
     ]
 
 

@@ -265,13 +265,16 @@ def film_incomplete(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def visual_metrics_missing(evidence: Evidence, claim: Claim) -> str | None:
-    """The film has no visual metrics, or shows a page that never changed."""
+    """The film has no visual metrics, or shows a page that never changed, or that has the colours of the blank page in
+    the end: its Speed Index is 0, and is no time."""
     if not claim.filmed:
         return None
     if evidence.visual is None:
         return "there are no visual metrics"
     if evidence.visual.fvc <= 0:
         return "the film shows no change"
+    if evidence.visual.si <= 0:
+        return "the Speed Index is 0: the film ends with the colours of the blank page"
     return None
 
 

@@ -326,3 +326,16 @@ def test_command_says_it_by_its_status_and_as_json(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["--a", str(b), "--b", str(a), "--nonsense"]).exit_code == 2
     refusal = CliRunner().invoke(main, ["--a", str(a), "--b", str(b), "--worse-than", "5"])
     assert isinstance(refusal.exception, EyelevelError)
+
+
+def test_loads_without_a_time_leave_a_comparison_open() -> None:
+    a = campaign(WORLD, 1)
+    b = replace(
+        a, runs=a.runs.assign(si=a.runs["si"].mask((a.runs["run"] % 4 == 0) & a.runs["protocol"].eq("quic"), 0))
+    )
+    change = changed(a, b, worse_than=0.5)
+    assert changed(a, a, worse_than=0.5).is_decided
+    assert not change.is_worse and not change.is_decided
+    text = " ".join(sentences(change))
+    assert "times are left out, since too many loads lack them (see below)." in text
+    assert "In B: Among the loads that count, SI is 0 or missing in 20.0 % of QUIC's behind DSL (10 of 50)" in text

@@ -186,27 +186,6 @@ def test_the_gain_lies_within_its_bounds(seed: int, lost: float) -> None:
     assert (bounds["gain_low"] <= bounds["gain_high"] + 1e-9).all()
 
 
-def test_signed_ranks_are_wilcoxons_and_the_lost_come_last() -> None:
-    site = np.random.default_rng(1).normal(0.3, 1, 40)
-    expected = stats.wilcoxon(site, method="asymptotic").pvalue
-    assert losses._signed_ranks(site[None])["rank_p"] == pytest.approx(expected)
-    lost = np.where(site > np.sort(site)[-4], np.inf, site)
-    huge = np.where(np.isinf(lost), 1e6, site)
-    assert losses._signed_ranks(lost[None]) == pytest.approx(losses._signed_ranks(huge[None]))
-    assert losses._signed_ranks(np.full((2, 3), np.nan))["rank_p"] != 0
-    assert losses._signed_ranks(np.zeros((2, 3))) == {"slower_share": 0.5, "rank_p": 1.0}
-
-
-@pytest.mark.slow
-def test_the_rank_test_holds_its_level_with_losses() -> None:
-    draw = np.random.default_rng(5)
-    values = draw.normal(0, 1, (1000, 6, 8))
-    either = draw.random(values.shape)
-    values[either < 0.05], values[either > 0.95] = np.inf, -np.inf
-    below = sum(losses._signed_ranks(campaign_values)["rank_p"] < 0.01 for campaign_values in values)
-    assert consistent(below, 1000, 0.01, slack=0.004)
-
-
 def test_a_gain_that_rests_on_the_losses_is_told() -> None:
     effects, lost = {"quic": -0.055}, {"quic": 0.7}
     fast_when_it_loads = World(sites=6, runs=20, effects=effects, lost=lost, scatter=0.01, blocks=0.01)

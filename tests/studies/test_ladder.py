@@ -398,4 +398,4 @@ def test_a_machine_that_was_too_busy_is_said_unless_it_was_slowed_on_purpose(
     assert said
     text = " ".join(said.paragraphs)
     assert ("Behind LTE, threads that had work to do for a load waited" in text) == is_said
-    assert ("The machine, of 2 cores, is too small or too busy" in text) == is_said
+    assert ("The machine, of 2 cores, was saturated" in text) == is_said

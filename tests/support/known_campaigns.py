@@ -44,7 +44,12 @@ DISAGREEMENT = "sites disagree on the sign"
 ONE_SITE = "one site lies far from the others"
 ADDED = "something was added after the first run"
 PROCESSOR = "loads waited for a processor"
-KINDS = (EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE, ADDED, PROCESSOR)
+IMPOSSIBLE = "loads waited for longer than is possible"
+NO_TIME = "loads that count have no time"
+KINDS = (
+    *(EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE, ADDED, PROCESSOR),
+    *(IMPOSSIBLE, NO_TIME),
+)
 # Facts that may appear among the warnings of a first screen, and that are no fault of a campaign.
 NO_COLUMN = "a metric is missing"
 FEW = "there are few sites or runs"
@@ -129,10 +134,12 @@ class KnownCampaign:
     networks that were added after the first segment, which contains none of them. `place_growth`: by which share each
     place in a block is slower than the place before; `drift`: the same for the last run compared with the first.
     `waits`: protocol → the share of the page load time for which its loads wait for a processor, in addition to WAIT.
-    `never_ends`: protocol → share of loads that are cut off. `unclean`: share of attempts that a gate rejects and that
-    are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`: network → the number of blocks of each
-    site, for campaigns that may stop early. `browsers`: all of a block's protocols are loaded in each browser.
-    `programs`: server or browser → the factor by which QUIC takes longer with it, in addition to `gains`.
+    `sleeps`: protocol → the share of its loads that seem to wait for a minute more. `no_picture`: protocol → the share
+    of its loads whose Speed Index is 0. `never_ends`: protocol → share of loads that are cut off. `unclean`: share of
+    attempts that a gate rejects and that are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`:
+    network → the number of blocks of each site, for campaigns that may stop early. `browsers`: all of a block's
+    protocols are loaded in each browser. `programs`: server or browser → the factor by which QUIC takes longer with it,
+    in addition to `gains`.
     """
 
     truth: str
@@ -151,6 +158,8 @@ class KnownCampaign:
     place_growth: float = 0.0
     drift: float = 0.0
     waits: Mapping[str, float] = field(default_factory=dict)
+    sleeps: Mapping[str, float] = field(default_factory=dict)
+    no_picture: Mapping[str, float] = field(default_factory=dict)
     never_ends: Mapping[str, float] = field(default_factory=dict)
     unclean: float = 0.0
     broken: tuple[str, str] | None = None
@@ -305,6 +314,35 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         ),
         gains={"": (0.1,)},
         waits={"quic": 0.25},
+    ),
+    "sleeps": KnownCampaign(
+        "QUIC takes 10 % longer on every site, since its loads wait for a processor for 25 % of their time more than "
+        "those of TCP; one QUIC load in forty seems to wait for a minute more, which it cannot have done.",
+        FirstScreen(
+            {"": frozenset({SLOWER})},
+            warnings=frozenset({PROCESSOR, IMPOSSIBLE}),
+            silent=frozenset(KINDS) - {PROCESSOR, IMPOSSIBLE},
+            named=frozenset({"quic"}),
+            spared=frozenset({"tcp"}),
+        ),
+        sites=11,
+        runs=3,
+        gains={"": (0.1,)},
+        waits={"quic": 0.25},
+        sleeps={"quic": 1 / 40},
+    ),
+    "no-picture": KnownCampaign(
+        "No protocol differs, but one QUIC load in four has a Speed Index of 0.",
+        FirstScreen(
+            {"": NO_CLAIM},
+            warnings=frozenset({NO_TIME}),
+            silent=frozenset(KINDS) - {NO_TIME},
+            named=frozenset({"quic"}),
+            spared=frozenset({"tcp", "tcp+"}),
+        ),
+        sites=8,
+        runs=15,
+        no_picture={"quic": 0.25},
     ),
     "losses": KnownCampaign(
         "One QUIC load in eight never ends; those that end take 5 % less.",
@@ -481,10 +519,15 @@ def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, dr
     if campaign.is_heavy:
         # The positive half of Student's distribution with 2.5 degrees of freedom: no third moment.
         level += np.where(draw.random(size) < 0.1, np.log1p(np.abs(draw.standard_t(2.5, size))), 0)
+    has_picture = np.ones(size, dtype=bool)
+    if campaign.no_picture:
+        has_picture = draw.random(size) >= table["protocol"].map(campaign.no_picture).fillna(0)
     for metric, multiple in MULTIPLES.items():
         times = multiple * np.exp(level + draw.normal(0, METRIC_SD, size))
         if metric in ("fvc", "lvc", "vc85"):
             times = np.round(np.maximum(1, np.round(times / FRAME_MS)) * FRAME_MS)
+        if metric == "si":
+            times = times.where(has_picture, 0.0)
         table[metric] = times.round(0 if metric == "plt" else 1).where(table["reason"] == "")
 
 
@@ -494,6 +537,9 @@ def _add_processor(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random
         table[f"{part}_cpu_ms"] = (work * table["plt"] * np.exp(draw.normal(0, WORK_SD, len(table)))).round(1)
     wait = WAIT * np.exp(draw.normal(0, WAIT_SD, len(table))) + table["protocol"].map(campaign.waits).fillna(0)
     table["processor_wait_ms"] = (wait * table["plt"]).round(1)
+    if campaign.sleeps:
+        sleeps = draw.random(len(table)) < table["protocol"].map(campaign.sleeps).fillna(0)
+        table["processor_wait_ms"] += np.where(sleeps, 60_000.0, 0.0)
 
 
 def protocol_settings(name: str) -> dict[str, Any]:

@@ -400,7 +400,7 @@ def what_must_be_there(runs: pd.DataFrame) -> pd.DataFrame:
         (("tcp",), what_must_be_there, "No valid run has a known start"),
         (("tcp",), None, "the campaign has no pair of protocols and no metric"),
         (("tcp", "quic"), without_what_is_usual, "Valid runs lack some metrics: SI"),
-        (("tcp", "quic"), no_site_with_both, "no run of one was made beside a run of the other"),
+        (("tcp", "quic"), no_site_with_both, "no block has a usable SI of both"),
         (("mine", "yours"), None, "yours&#39;s SI is"),
     ],
 )

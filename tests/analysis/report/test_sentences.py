@@ -61,12 +61,13 @@ def test_what_was_withdrawn_is_said_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_the_numbers_of_runs_are_those_of_each_metric() -> None:
-    """Two runs over QUIC have no SI, but other metrics."""
-    runs = TABLE.runs.copy()
+    """Two runs over QUIC have no SI, but other metrics; they are too few of 48 for all the others to be left out."""
+    table = campaign(World(sites=8, runs=6), 1)
+    runs = table.runs.copy()
     runs.loc[
         runs.index[(runs["site"] == "s01") & (runs["protocol"] == "quic") & (runs["network"] == "dsl")][:2], "si"
     ] = None
-    findings = findings_of(replace(TABLE, runs=runs), hypotheses.load())
+    findings = findings_of(replace(table, runs=runs), hypotheses.load())
     texts = gains_by_site(findings, findings.declared.family[0]).texts.set_index(["network", "site"])["runs"]
     assert sorted(re.split(r"; ", texts["DSL", "s01"])) == ["6, 4 (SI)", "6, 6 (PLT)"]
     assert texts["DSL", "s02"] == "6, 6"

@@ -164,7 +164,11 @@ FAULTS = {
     ],
     "beyond_lane": [replace(SOUND, strange_cores=(0,))],
     "clock_shifted": [replace(SOUND, clock_shift_s=CLOCK_SHIFT_S + 1), replace(SOUND, clock_shift_s=-3600)],
-    "visual_metrics_missing": [replace(SOUND, visual=None), replace(SOUND, visual=VisualMetrics(0, 0, 0, 0))],
+    "visual_metrics_missing": [
+        replace(SOUND, visual=None),
+        replace(SOUND, visual=VisualMetrics(0, 0, 0, 0)),
+        replace(SOUND, visual=VisualMetrics(500, 900, 0, 0)),
+    ],
 }
 
 
