@@ -9,6 +9,7 @@ import pandas as pd
 from analysis.balance import APART, FAR, FAULTS, INCOMPLETE, UNKNOWN, PlaceTest
 from analysis.processor import BUSY, BUSY_SHARE, DIFFERENT, has_warning, wait_shares
 from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, records
+from analysis.samples import samples_of
 from analysis.stability import ALIKE, DRIFTS, RATIO
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, SLOWER
@@ -51,8 +52,10 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
         )
     if (missing := runs_missing(campaign, rates)) > 0:
         texts.append(
-            f"The campaign is not over: {plural('planned run', missing)} {'was' if missing == 1 else 'were'} not "
-            "tried. Verdicts hold only if it does not end here because of what they say."
+            f"The campaign is not over: it has measured {min(samples_of(campaign).rounds, default=0)} of "
+            f"{campaign.settings.runs} declared rounds ({plural('planned run', missing)} "
+            f"{'was' if missing == 1 else 'were'} not tried). Verdicts hold also if it ends here, since each reading of "
+            "the report is counted as a look."
         )
     return texts
 
