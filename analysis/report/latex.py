@@ -28,7 +28,7 @@ FAMILY_COLUMNS: dict[str, Sequence[str]] = {
     "confirmatory": ("network", "metric", "sites", "blocks", "gain", "{confidence} interval", "corrected p", "verdict"),
     "mean_gains": ("network", "metric", "gain of the means", "mean difference", "faster", "slower", "no difference"),
     "over_sites": (
-        *("network", "metric", "gain of the means", "{confidence} bootstrap interval", "mixed model"),
+        *("network", "metric", "mean gain", "{confidence} bootstrap interval", "mixed model"),
         "its {confidence} interval",
     ),
     "sensitivity": ("network", "metric", "gain", "gain of the means", "median site", "without one site"),

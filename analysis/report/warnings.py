@@ -54,8 +54,8 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
         texts.append(
             f"The campaign is not over: it has measured {min(samples_of(campaign).rounds, default=0)} of "
             f"{campaign.settings.runs} declared rounds ({plural('planned run', missing)} "
-            f"{'was' if missing == 1 else 'were'} not tried). Verdicts hold also if it ends here, since each reading of "
-            "the report is counted as a look."
+            f"{'was' if missing == 1 else 'were'} not tried). Verdicts hold also if it ends here, since each reading "
+            "of the report is counted as a look."
         )
     return texts
 

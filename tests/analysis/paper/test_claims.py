@@ -18,6 +18,8 @@ from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.ratios import margins, of_numbers
 from analysis.statistics.samples import Array, Samples
 
+# The simulated campaigns have these metrics of the family.
+FAMILY = replace(hypotheses.load(), family_metrics=("si", "plt"))
 RTT_MS = {"dsl": 24.0, "lte": 74.0, "da2gc": 262.0, "mss": 760.0}
 SCALE_MS = np.array([900.0, 1500.0, 16000.0, 14000.0])
 NETWORKS, PROTOCOLS = tuple(RTT_MS), ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
@@ -194,7 +196,7 @@ def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: fl
 
 def test_a_claim_on_a_contrast_of_the_family_has_both_corrections() -> None:
     given = campaign({"quic": (0.998, 0)})
-    family = confirmatory(given, hypotheses.load(), RTT_MS)
+    family = confirmatory(given, FAMILY, RTT_MS)
     table, conditions = claims(inputs(given, confirmatory=family))
     (row,) = conditions[conditions["claim"] == "quic_dsl"].to_dict("records")
     contrast = family.set_index(["compared", "network", "metric"]).loc[("quic", "dsl", "si")]
@@ -207,7 +209,7 @@ def test_a_claim_on_a_contrast_of_the_family_has_both_corrections() -> None:
 def test_a_claim_says_no_more_than_the_verdict_on_its_contrast() -> None:
     """The family is larger than the number of claims, so its correction is the stricter one."""
     given = campaign({"quic": (0.9, 0.0)})
-    family = confirmatory(given, hypotheses.load(), RTT_MS)
+    family = confirmatory(given, FAMILY, RTT_MS)
     arguments = {"pairs": [QUIC], "networks": ["dsl"], "metrics": ["si"]}
     for corrected, verdict in ((0.011, NOT_DECIDED), (0.009, HOLDS)):
         table = family.assign(p=1e-4, p_corrected=corrected, equivalence_p=1.0, equivalence_p_corrected=1.0)
@@ -217,7 +219,7 @@ def test_a_claim_says_no_more_than_the_verdict_on_its_contrast() -> None:
 
 def test_a_contrast_before_its_first_look_decides_no_claim() -> None:
     given = campaign({"quic": (0.5, 0.0)}, blocks=4)
-    family = confirmatory(given, hypotheses.load(), RTT_MS).assign(p=np.nan, p_corrected=1.0, equivalence_p=np.nan)
+    family = confirmatory(given, FAMILY, RTT_MS).assign(p=np.nan, p_corrected=1.0, equivalence_p=np.nan)
     table = claims(inputs(given, confirmatory=family.assign(equivalence_p_corrected=1.0)))[0].set_index("claim")
     assert table["verdict"]["quic_dsl"] == NOT_DECIDED and table["p_corrected"]["quic_dsl"] == 1
 
