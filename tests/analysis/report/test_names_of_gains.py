@@ -25,7 +25,6 @@ def heading(table: str, column: str) -> str:
         ("comparisons", "gain", OF_MEANS),
         ("comparisons", "ratio_gain", WITHIN),
         ("loss_bounds", "gain", WITHIN),
-        ("loss_bounds", "mean_gain", OF_MEANS),
         ("sensitivity", "gain", WITHIN),
         ("sensitivity", "paper_gain", OF_MEANS),
         ("confirmatory", "gain", WITHIN),
