@@ -15,11 +15,11 @@ from analysis.statistics.samples import OVER_SITES, Samples
 SINGLE_RUN_METRIC = "si"
 # The names of the tables in `analysis.analyses`, so that mypy finds a misspelt one.
 Table = Literal[
-    "aa_calibration", "aa_p_values", "aggregates", "block_means", "canaries", "claim_numbers", "claims", "confirmatory",
-    "contrasts", "drift", "empty_settings", "exclusions", "gains", "halves", "handshake", "heterogeneity", "link_use",
-    "loss_bounds", "metric_agreement", "mixed_models", "over_sites", "pair_balance", "paper", "places", "power",
-    "processor_waits", "reasons", "residuals", "sensitivity", "shrunken",
-    "sites", "spread", "steps", "stopping", "success_rates", "summary", "unusual", "variants", "web_metrics",
+    "aa_calibration", "aa_p_values", "aggregates", "block_means", "canaries", "carry_over", "claim_numbers", "claims",
+    "confirmatory", "contrasts", "drift", "empty_settings", "exclusions", "gains", "halves", "handshake",
+    "heterogeneity", "link_use", "loss_bounds", "metric_agreement", "mixed_models", "over_sites", "pair_balance",
+    "paper", "places", "power", "processor_waits", "reasons", "residuals", "sensitivity", "shrunken", "sites", "spread",
+    "steps", "stopping", "success_rates", "summary", "unusual", "variants", "wandering", "web_metrics",
 ]  # fmt: skip
 
 

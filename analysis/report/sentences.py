@@ -11,7 +11,16 @@ from analysis.balance import place_test
 from analysis.findings import Findings
 from analysis.paper.comparison import PAPER_SITES
 from analysis.report.conditions import of_conditions
-from analysis.report.warnings import of_balance, of_deviations, of_losses, of_single_sites, of_stability, of_waits
+from analysis.report.warnings import (
+    of_balance,
+    of_carry_over,
+    of_deviations,
+    of_losses,
+    of_single_sites,
+    of_stability,
+    of_waits,
+    of_wandering,
+)
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
@@ -147,6 +156,8 @@ def warnings(findings: Findings) -> list[str]:
     texts += of_conditions(findings.campaign.document)
     texts += of_single_sites(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
     texts += of_stability(findings["halves"], findings["drift"], findings["steps"])
+    texts += of_carry_over(findings["carry_over"])
+    texts += of_wandering(findings["wandering"])
     texts += [
         f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
         f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "

@@ -25,6 +25,7 @@ from analysis.statistics.hypotheses import Hypotheses
 from support.known_campaigns import (
     ADDED,
     CAMPAIGNS,
+    CARRY_OVER,
     DISAGREEMENT,
     DRIFT,
     EMPTY_SETTING,
@@ -37,6 +38,7 @@ from support.known_campaigns import (
     PLACE,
     PROCESSOR,
     UNUSUAL,
+    WANDER,
     write,
 )
 
@@ -52,6 +54,8 @@ PHRASES = {
     ONE_SITE: "hangs on one site",
     ADDED: "added after the first run",
     PROCESSOR: "longer for a processor|waited for a processor",
+    CARRY_OVER: "depend on which protocol was loaded before",
+    WANDER: "wanders while it is measured",
     NO_COLUMN: "The campaign has no column of",
     FEW: "The fewest valid runs of a setting|intervals over sites are wide",
     UNUSUAL: "comparisons have unusual runs",
