@@ -15,8 +15,8 @@ from analysis.statistics.samples import Array
 LEAST_BLOCKS = 15
 # Up to this many exchanges, all are made; of more, samples of these sizes are drawn until MANY are as extreme. The
 # largest resolves the level of a family of 200 contrasts.
-MOST_EXCHANGES = 2**18
-SAMPLES = (2**12, 2**15, MOST_EXCHANGES)
+MOST_EXCHANGES = 2**20
+SAMPLES = (2**12, 2**16, MOST_EXCHANGES)
 MANY = 30
 SEED = 20
 # Scores that differ by less are equal.

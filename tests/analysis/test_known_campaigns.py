@@ -125,7 +125,7 @@ def test_of_the_broken_campaign_one_setting_has_no_valid_run(folder_of: FolderOf
     assert (valid.drop(("known03.example", "quic")) == 2 * 31).all()
 
 
-def test_the_early_campaign_ends_at_interim_analyses(folder_of: FolderOf) -> None:
+def test_the_early_campaign_ends_at_looks(folder_of: FolderOf) -> None:
     runs = attempts_of(folder_of("early"))
     assert runs.groupby("network")["run"].max().to_dict() == {"dsl": 5, "lte": 20, "da2gc": 31}
 

@@ -10,8 +10,8 @@ from analysis import hypotheses, losses
 from analysis.report.warnings import of_deviations
 from analysis.runs import CampaignTable, load
 from analysis.simulate import Truth, write
-from analysis.statistics.confirmatory import INTERIM_ANALYSES
-from analysis.stopping import interim_analyses_of
+from analysis.statistics.spending import LOOKS
+from analysis.stopping import looks_of
 from dataset.table import GivenUp, write_given_up
 
 
@@ -37,7 +37,8 @@ def warnings(campaign: CampaignTable) -> list[str]:
 
 def test_a_campaign_as_declared_deviates_in_nothing(campaign: CampaignTable) -> None:
     assert warnings(campaign) == []
-    assert interim_analyses_of(campaign) == ()
+    looks = looks_of(campaign)
+    assert looks and (looks.blocks, looks.may_end) == ((2, 3, 4), False)
 
 
 def test_what_was_added_is_named(campaign: CampaignTable) -> None:
@@ -51,16 +52,18 @@ def test_what_was_added_is_named(campaign: CampaignTable) -> None:
 
 def test_runs_that_were_raised_are_looks_and_told(campaign: CampaignTable) -> None:
     raised = declaring(campaign, runs=[2, 4])
-    assert interim_analyses_of(raised) == (2, 4)
+    looks = looks_of(raised)
+    assert looks and (looks.blocks, looks.planned, looks.may_end) == ((2, 3, 4), 2, True)
     (text,) = warnings(raised)
     assert "was raised: 2 to 4." in text
 
 
-@pytest.mark.parametrize(("runs", "interim"), [([31], INTERIM_ANALYSES), ([7, 31], (5, 7, 10, 15, 20, 25, 31))])
+@pytest.mark.parametrize(("runs", "blocks"), [([31], (*LOOKS, 31)), ([7, 31], (5, 7, 10, 15, 20, 25, 31))])
 def test_the_looks_of_a_rule_whose_end_was_raised_are_those_of_both_ends(
-    campaign: CampaignTable, runs: list[int], interim: tuple[int, ...]
+    campaign: CampaignTable, runs: list[int], blocks: tuple[int, ...]
 ) -> None:
-    assert interim_analyses_of(with_settings(declaring(campaign, runs=runs), auto=True, runs=31)) == interim
+    looks = looks_of(with_settings(declaring(campaign, runs=runs), auto=True, runs=31))
+    assert looks and looks.blocks == blocks
 
 
 def test_a_campaign_that_is_not_over_says_so(campaign: CampaignTable) -> None:
