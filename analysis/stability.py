@@ -353,8 +353,8 @@ def wandering(
     sittings: if there are at least LEAST_SITTINGS with blocks of both protocols, these are compared. Columns: kind,
     reference, compared, network, metric, blocks, groups (batches or sittings), serial (correlation with the block
     before; kind batches only), gain (share: 0.1 is 10 % slower) with low and high (from blocks, with this `confidence`)
-    and wide_low and wide_high (from groups: their mean with Student's t), p, p_corrected (Holm's over the kind),
-    warning.
+    and wide_low and wide_high (from groups, as the independent observations, with Student's t), p, p_corrected (Holm's
+    over the kind), warning.
     """
     runs = _surroundings(campaign)
     valid = runs[runs["valid"]]
