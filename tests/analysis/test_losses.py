@@ -189,8 +189,6 @@ def test_the_gain_lies_within_its_bounds(seed: int, lost: float) -> None:
 def test_a_gain_that_rests_on_the_losses_is_told() -> None:
     effects, lost = {"quic": -0.055}, {"quic": 0.7}
     fast_when_it_loads = World(sites=6, runs=20, effects=effects, lost=lost, scatter=0.01, blocks=0.01)
-        sites=6, runs=20, effects={"quic": -0.055}, lost={"quic": 0.7}, scatter=0.01, blocks=0.01
-    )
     table = campaign(fast_when_it_loads, 1)
     bounds = bounds_of(table, declared(table))
     assert bounds["warning"].str.contains("rests on which runs were lost").sum() >= 3
