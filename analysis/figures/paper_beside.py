@@ -9,7 +9,7 @@ from analysis.figures.style import BLACK, PAGE_INCHES, SMALL, VERMILION, figure_
 from analysis.text import label
 
 PANELS = {
-    "mean_gain": "mean gain",
+    "mean_gain": "gain of the means",
     "sites_faster": "sites that are faster, of 38",
     "mean_delta": "mean difference",
     "rtt_delta": "one-server sites, less one round trip",

@@ -14,11 +14,11 @@ from analysis.paper.claim_tests import (
     LEAST_SITES,
     ClaimInputs,
     Condition,
+    beyond_p,
     estimated,
     jackknife,
     not_measured,
     runs_of_pair,
-    within_p,
 )
 from analysis.statistics.contrast_table import holm
 from analysis.statistics.heterogeneity import site_ratios
@@ -213,10 +213,10 @@ def _influence(
     mean = plain = jackknife(plain_z, sites)
     of_gains = reliability(gains, noise)
     if abs(plain.centre) >= little:
-        p_for = within_p(plain, little)
+        p_for = float(plain.equivalence_p(little))
     elif of_gains.min() >= LEAST_RELIABILITY:
         mean = jackknife(true_z, sites)
-        p_for = within_p(mean, little)
+        p_for = float(mean.equivalence_p(little))
         condition = replace(condition, subject=f"{condition.subject}, corrected for the noise of the runs,")
     else:
         p_for = 1.0
@@ -225,7 +225,7 @@ def _influence(
         condition = replace(condition, limit=f"{condition.limit}, but {noisy}, which hides any influence")
     result = estimated(mean, condition, confidence)
     value, low, high = np.tanh([result.value, result.low, result.high]).tolist()
-    return replace(result, value=value, low=low, high=high, p_for=p_for, p_against=1 - within_p(plain, little))
+    return replace(result, value=value, low=low, high=high, p_for=p_for, p_against=beyond_p(plain, little))
 
 
 def _mean_z(correlations: Array) -> float:

@@ -48,7 +48,8 @@ class Condition:
 
     `unit`: GAIN, ROUND_TRIPS or CORRELATION. `limit`: the threshold for the value, in words. `sites` and `runs`: how
     many the number rests on. `missing`: the data that it needs and the campaign lacks. `decides`: whether the claim
-    depends on this number; otherwise the number is only shown.
+    depends on this number; otherwise the number is only shown. `p_for` and `p_against` are not corrected for the number
+    of claims. `family_p`: both p values of a contrast of the declared family, as corrected in the family; else 0.
     """
 
     subject: str
@@ -59,6 +60,7 @@ class Condition:
     limit: str = ""
     p_for: float = float("nan")
     p_against: float = float("nan")
+    family_p: tuple[float, float] = (0.0, 0.0)
     sites: int = 0
     runs: int = 0
     missing: tuple[str, ...] = ()
@@ -83,9 +85,7 @@ def faster(
 
     def judge(ratio: MeanRatio, _: float, difference_p: float, equivalence_p: float) -> tuple[float, float]:
         p_for, p_slower = (difference_p, 1.0) if ratio.centre < 0 else (1.0, difference_p)
-        # If `compared` is significantly faster, it counts as faster even if the difference is less than the margin.
-        p_same = 1.0 if p_for < inputs.hypotheses.significant_p else equivalence_p
-        return p_for, min(p_slower, p_same)
+        return p_for, min(p_slower, equivalence_p)
 
     return _pair_conditions(inputs, pairs, networks, metrics, judge)
 
@@ -97,7 +97,7 @@ def equivalent(
     margin."""
 
     def judge(ratio: MeanRatio, margin: float, _: float, equivalence_p: float) -> tuple[float, float]:
-        return equivalence_p, 1 - within_p(ratio, margin)
+        return equivalence_p, beyond_p(ratio, margin)
 
     return _pair_conditions(inputs, pairs, networks, metrics, judge)
 
@@ -214,9 +214,12 @@ def lead_beyond_handshake(
     return conditions
 
 
-def within_p(ratio: MeanRatio, margin: float) -> float:
-    """The p value of the hypothesis that the mean is `margin` or more away from 0."""
-    return max(float(ratio.below_p(margin)), float(ratio.above_p(-margin)))
+def beyond_p(ratio: MeanRatio, margin: float) -> float:
+    """The p value of the hypothesis that the mean is at most `margin` away from 0; the opposite of
+    `MeanRatio.equivalence_p`."""
+    distance = replace(ratio, centre=np.abs(ratio.centre))
+    # A mean exactly at the margin may be estimated beyond it in either direction.
+    return min(1.0, float(distance.slower_p(margin) + distance.slower_p(-margin)))
 
 
 def two_sided(p: float) -> float:
@@ -290,7 +293,7 @@ def _pair_conditions(
 ) -> list[Condition]:
     """A condition for each pair, network and metric, with the p values that `judge` returns.
 
-    A contrast of the declared family uses the corrected p values of its verdict.
+    A contrast of the declared family has the p values of its verdict, which allow for looks at the data.
     """
     conditions = []
     for pair, network, metric in product(pairs, networks, metrics):
@@ -302,9 +305,12 @@ def _pair_conditions(
             of_pair = margins(samples, pair, inputs.hypotheses, inputs.rtt_ms)
             margin = float(of_pair[samples.networks.index(network), samples.metrics.index(metric)])
             family = rows_of(inputs.confirmatory, **pair._asdict(), network=network, metric=metric)
-            p_values = (float(ratio.difference_p()), within_p(ratio, margin))
-            for row in family.itertuples():
-                p_values = (row.p_corrected, row.equivalence_p_corrected)
+            p_values = float(ratio.difference_p()), float(ratio.equivalence_p(margin))
+            # A contrast that is not tested yet, before the first look, has no p value, which is no evidence.
+            for row in family.fillna({"p": 1.0, "equivalence_p": 1.0}).itertuples():
+                p_values = row.p, row.equivalence_p
+                corrected = judge(ratio, margin, row.p_corrected, row.equivalence_p_corrected)
+                condition = replace(condition, family_p=corrected)
             p_for, p_against = judge(ratio, margin, *p_values)
             limit = f"{percent(np.expm1(-margin))} to {percent(np.expm1(margin))} counts as no difference"
             condition = replace(condition, limit=limit, p_for=p_for, p_against=p_against)
@@ -399,5 +405,6 @@ def _one_round_trip(mean: MeanRatio, condition: Condition, inputs: ClaimInputs) 
     limit = f"the handshake makes 1, and {1 - off:g} to {1 + off:g} counts as 1"
     if condition.missing:
         return condition
-    p_for = within_p(replace(mean, centre=mean.centre - 1), off)
-    return replace(condition, limit=limit, p_for=p_for, p_against=1 - p_for)
+    distance = replace(mean, centre=mean.centre - 1)
+    p_for, p_against = float(distance.equivalence_p(off)), beyond_p(distance, off)
+    return replace(condition, limit=limit, p_for=p_for, p_against=p_against)

@@ -2,16 +2,21 @@
 
 K. Wolsing, J. Rüth, K. Wehrle, O. Hohlfeld: A Performance Perspective on Web Optimized Protocol Stacks: TCP+TLS+HTTP/2
 vs. QUIC (ANRW 2019). The sentences are paraphrased. They are declared here before any campaign. Each claim is tested at
-the threshold of the hypotheses, without a correction for the number of claims (contrasts of the declared family keep
-their correction). A claim holds if all its conditions are shown to hold. It does not hold if the opposite of one
-condition is shown, with a p value multiplied by the number of conditions. Otherwise it is not decided. So a small
-campaign decides little, rather than something by chance: a wrong verdict on a claim is as rare as a wrong verdict
-elsewhere in the report.
+the threshold of the hypotheses, corrected for the number of declared claims by Bonferroni's method, whether a campaign
+can test all of them or not. So the probability that any verdict on a claim is wrong is at most that threshold. (Each
+claim is either true or false, so it can be judged wrongly in one way only, and its two tests count once. Holm's method
+is not used: it is not proven to control verdicts in two directions.)
+A claim holds if all its conditions are shown to hold: its p value is the largest of theirs, which needs no correction
+for their number (intersection-union test: Berger 1982, Multiparameter hypothesis testing and acceptance sampling). It
+does not hold if the opposite of one condition is shown: its p value is then the smallest of theirs times the number of
+conditions. Otherwise it is not decided. A contrast of the declared family is also corrected in the family, and the
+larger of both corrected p values counts. So no claim says more of a contrast than the contrast's verdict does.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,9 +30,10 @@ from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.text import label, pair_label, percent, plural
 
 HOLDS, DOES_NOT_HOLD = "holds", "does not hold"
-CLAIM_COLUMNS = ["claim", "source", "paper", "number", "test", "verdict", "sentence", "sites", "runs", "missing"]
+CLAIM_COLUMNS = ["claim", "source", "paper", "number", "test", "verdict", "sentence", "p", "p_corrected", "sites"]
+CLAIM_COLUMNS += ["runs", "missing"]
 CONDITION_COLUMNS = ["claim", "decides", "subject", "unit", "value", "low", "high", "limit", "sites", "runs"]
-CONDITION_COLUMNS += ["p_for", "p_against", "missing"]
+CONDITION_COLUMNS += ["p_for", "p_for_corrected", "p_against", "p_against_corrected", "missing"]
 
 QUIC, QUIC_BBR = Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr")
 TCP_BBR, QUIC_CONTROL = Pair("tcp+", "tcp+bbr"), Pair("quic", "quic+bbr")
@@ -196,42 +202,78 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     The first table has a row for each claim; columns: claim (its name), source (its place in the paper), paper (the
     sentence), number (the paper's own), test, verdict (holds, does not hold, not decided), sentence (the verdict with
-    its decisive number), sites and runs (that the decisive number rests on) and missing (what was not measured).
+    its decisive number), p and p_corrected (of the verdict, or of holding if it is not decided; NaN if something was
+    not measured), sites and runs (that the decisive number rests on) and missing (what was not measured).
     The second table has a row for each condition of a claim; columns: claim, decides (False: the number is only shown),
     subject, unit (gain, round trips or correlation), value with low and high (its interval), limit (the threshold in
-    words), sites, runs, p_for and p_against (for the claim, and for the opposite) and missing.
+    words), sites, runs, p_for and p_against (for the claim, and for the opposite), both also corrected, and missing.
     """
     rows, conditions = [], []
     for claim in CLAIMS:
         evidence = claim.test(inputs)
-        verdict, sentence, decisive = judge(evidence, inputs.hypotheses.significant_p)
+        judged = judge(evidence, inputs.hypotheses.significant_p)
         missing = ", ".join(dict.fromkeys(what for condition in evidence for what in condition.missing))
-        size = (decisive.sites, decisive.runs) if decisive else (0, 0)
-        said = [claim.name, claim.source, claim.paper, paper_numbers()[claim.name]]
-        rows.append([*said, claim.how, verdict, sentence, *size, missing])
-        conditions += [{"claim": claim.name} | vars(condition) for condition in evidence]
+        size = (judged.decisive.sites, judged.decisive.runs) if judged.decisive else (0, 0)
+        said = [claim.name, claim.source, claim.paper, paper_numbers()[claim.name], claim.how]
+        rows.append([*said, judged.verdict, judged.sentence, judged.p, judged.p_corrected, *size, missing])
+        conditions += [
+            {
+                **vars(condition),
+                "claim": claim.name,
+                "p_for_corrected": p_for_corrected(condition),
+                "p_against_corrected": p_against_corrected(condition, evidence),
+            }
+            for condition in evidence
+        ]
     table = pd.DataFrame(conditions)[CONDITION_COLUMNS]
     table["missing"] = table["missing"].map(", ".join)
     return pd.DataFrame(rows, columns=CLAIM_COLUMNS), table
 
 
-def judge(conditions: list[Condition], significant_p: float) -> tuple[str, str, Condition | None]:
-    """The verdict on a claim with these conditions; a sentence with the decisive number; and that number's condition,
-    None if no number was measured."""
+class Judged(NamedTuple):
+    """The verdict on a claim; a sentence with the decisive number; and that number's condition, None if no number was
+    measured. `p`, `p_corrected`: of the claim's opposite if it does not hold, else of the claim; NaN without a
+    number."""
+
+    verdict: str
+    sentence: str
+    decisive: Condition | None = None
+    p: float = float("nan")
+    p_corrected: float = float("nan")
+
+
+def judge(conditions: Sequence[Condition], significant_p: float, tested: int = len(CLAIMS)) -> Judged:
+    """The verdict on a claim with these conditions, one of `tested` claims."""
     deciding = [condition for condition in conditions if condition.decides]
     measured = [condition for condition in deciding if not condition.missing]
-    lacks = list(dict.fromkeys(what for condition in deciding for what in condition.missing))
-    if measured:
-        strongest = min(measured, key=lambda condition: condition.p_against)
-        if strongest.p_against * len(deciding) < significant_p:
-            return DOES_NOT_HOLD, f"Does not hold: {written(strongest)}.", strongest
-    if lacks:
-        return NOT_DECIDED, f"Not decided: the campaign lacks {', '.join(lacks)}.", None
-    weakest = max(measured, key=lambda condition: condition.p_for)
+    p_for = [p_for_corrected(condition, tested) for condition in measured]
+    # What is shown to be faster counts as faster, even if it is also shown to differ by less than the margin.
+    open_ = [condition for condition, p in zip(measured, p_for, strict=True) if not p < significant_p]
+    if open_:
+        p_against = [p_against_corrected(condition, conditions, tested) for condition in open_]
+        p, strongest = min(zip(p_against, open_, strict=True), key=lambda entry: entry[0])
+        if p < significant_p:
+            uncorrected = min(1.0, strongest.p_against * len(deciding))
+            return Judged(DOES_NOT_HOLD, f"Does not hold: {written(strongest)}.", strongest, uncorrected, p)
+    if len(measured) < len(deciding):
+        lacks = dict.fromkeys(what for condition in deciding for what in condition.missing)
+        return Judged(NOT_DECIDED, f"Not decided: the campaign lacks {', '.join(lacks)}.")
+    p, weakest = max(zip(p_for, measured, strict=True), key=lambda entry: entry[0])
+    verdict = HOLDS if p < significant_p else NOT_DECIDED
     others = f"; of {len(measured)} numbers this is the least certain" if len(measured) > 1 else ""
-    if weakest.p_for < significant_p:
-        return HOLDS, f"Holds: {written(weakest)}{others}.", weakest
-    return NOT_DECIDED, f"Not decided: {written(weakest)}{others}.", weakest
+    return Judged(verdict, f"{verdict.capitalize()}: {written(weakest)}{others}.", weakest, weakest.p_for, p)
+
+
+def p_for_corrected(condition: Condition, tested: int = len(CLAIMS)) -> float:
+    """The p value for the claim of `condition`, corrected for the number of claims that are `tested`."""
+    return float(np.clip(tested * condition.p_for, condition.family_p[0], 1))
+
+
+def p_against_corrected(condition: Condition, conditions: Sequence[Condition], tested: int = len(CLAIMS)) -> float:
+    """The p value against the claim of `condition`, corrected for the number of claims that are `tested`, and of the
+    `conditions` of this one that decide."""
+    tests = tested * sum(one.decides for one in conditions)
+    return float(np.clip(tests * condition.p_against, condition.family_p[1], 1))
 
 
 @cache

@@ -26,12 +26,12 @@ WRAPPED, CHARACTER_EM = (30, 20, 12, 8), 0.5
 # The columns of each table's `table*`, by their headings in `tables.toml`.
 FAMILY_COLUMNS: dict[str, Sequence[str]] = {
     "confirmatory": ("network", "metric", "sites", "blocks", "gain", "{confidence} interval", "corrected p", "verdict"),
-    "mean_gains": ("network", "metric", "mean gain", "mean difference", "faster", "slower", "no difference"),
+    "mean_gains": ("network", "metric", "gain of the means", "mean difference", "faster", "slower", "no difference"),
     "over_sites": (
         *("network", "metric", "mean gain", "its {confidence} interval", "gain within blocks"),
         "{confidence} interval",
     ),
-    "sensitivity": ("network", "metric", "gain", "the paper's", "median site", "without one site"),
+    "sensitivity": ("network", "metric", "gain", "gain of the means", "median site", "without one site"),
     "heterogeneity": (
         *("network", "metric", "sites", "between sites", "I squared"),
         "{confidence} interval of a further site",

@@ -71,7 +71,7 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
         texts.append(
             f"The campaign is not over: {runs_tried(campaign)} of {campaign.settings.runs} declared runs of each "
             f"setting were tried; {plural('planned run', missing)} {'was' if missing == 1 else 'were'} not. Verdicts "
-            "hold only if it does not end here because of what they say."
+            "hold also if it ends here, since each reading of the report is counted as a look."
         )
     return texts
 

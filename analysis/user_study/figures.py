@@ -16,8 +16,8 @@ SAME_COLOUR = "0.82"
 
 def draw_shares(shares: pd.DataFrame, protocols: Sequence[str]) -> Figure:
     """A bar for each network and pair: on the left the votes that say the reference loads faster, on the right those
-    that say the compared one does, and between them those that see no difference. The whiskers are Wilson's intervals
-    of the left and of the right share."""
+    that say the compared one does, and between them those that see no difference. The whiskers are the intervals of
+    the left and of the right share."""
     rows = shares.to_dict("records")
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.36 * len(rows)), layout="constrained")

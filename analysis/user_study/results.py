@@ -1,27 +1,35 @@
 """Statistics of votes: who counts, shares, mean opinion scores, and the correlation of both with the measured metrics.
 
-All functions take and return tables; `Key` says what each clip shows.
+All functions take and return tables; `Key` says what each clip shows. Votes of one person are not independent, nor are
+votes on one site: two runs of a site are shown to everybody, and may differ for reasons of their own. So intervals are
+over people, each with the mean of their own votes, and what is decided must be true of other people and other sites
+(`differences`).
 """
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis.runs import records
-from analysis.statistics.intervals import over_runs
+from analysis.statistics.intervals import Estimate, over_runs
+from analysis.statistics.ratios import independent_difference, of_numbers
 from analysis.user_study.clips import DELAYED, IDENTICAL, MEASURED, PLAIN, Clip, Key
 from analysis.user_study.settings import HIGHEST, LOWEST, PAIRS, RATINGS
 from analysis.user_study.votes import LEFT, SAME
 from base.errors import EyelevelError
 
 CONFIDENCE = 0.95
-# The threshold of the analysis of variance, as in the paper.
+# The threshold for all tests of a study together.
 SIGNIFICANT_P = 0.01
+# With fewer people or fewer sites, nothing is decided.
+LEAST_UNITS = 5
 # The reasons for leaving a participant out, in the order in which they are checked.
 UNFINISHED, CONTROL, AWAY, TOO_LONG = "not finished", "control failed", "away from the page", "took too long"
 REASONS = (UNFINISHED, CONTROL, AWAY, TOO_LONG)
@@ -150,43 +158,109 @@ def _in_order(votes: pd.DataFrame, clips: Iterable[str]) -> list[dict[str, Any]]
     return sorted(records(votes), key=lambda row: places[row["clip"]])
 
 
-def wilson(count: int, of: int) -> tuple[float, float, float]:
-    """The share `count` / `of` with Wilson's interval (1927); NaN if `of` is 0."""
-    if not of:
-        return math.nan, math.nan, math.nan
-    low, high = proportion_confint(count, of, alpha=1 - CONFIDENCE, method="wilson")
-    return count / of, float(low), float(high)
+def over_people(votes: "pd.Series[bool]", participants: "pd.Series[str]") -> Estimate:
+    """The mean over participants of the share of their own `votes` that are true, with Student's interval.
+
+    If all votes are equal, the interval is Clopper and Pearson's (1934), with one vote for each participant.
+    """
+    by_person = votes.groupby(participants).mean()
+    estimate = over_runs(by_person, CONFIDENCE, (0.0, 1.0))
+    if estimate.mean not in (0, 1):
+        return estimate
+    people = len(by_person)
+    low, high = proportion_confint(int(by_person.sum()), people, alpha=1 - CONFIDENCE, method="beta")
+    return Estimate(estimate.mean, float(low), float(high), people)
 
 
 def shares(pairs: pd.DataFrame, by: Sequence[str] = ("network", "reference", "compared")) -> pd.DataFrame:
     """For each network and pair of protocols: the shares of votes that notice a difference, that say the reference
-    loads faster, and that say the compared one does, with Wilson's intervals, which treat votes as independent.
-
-    `people_low`, `people_high`: Student's interval over participants of the share that notices a difference, where each
-    participant has the share of their own votes. `preference_p`: among votes that notice one, the two-sided binomial
-    test that both answers are equally likely.
-    """
+    loads faster, and that say the compared one does; each with its interval (`over_people`)."""
     rows = []
     for names, group in pairs.groupby([*by], sort=False):
         row: dict[str, Any] = dict(zip(by, names, strict=True)) | {
             "votes": len(group),
             "participants": group["participant"].nunique(),
         }
-        counts = group["says"].value_counts()
-        reference, compared = int(counts.get(REFERENCE, 0)), int(counts.get(COMPARED, 0))
-        for name, count in (("notice", reference + compared), (REFERENCE, reference), (COMPARED, compared)):
-            row |= dict(zip((f"{name}_share", f"{name}_low", f"{name}_high"), wilson(count, len(group)), strict=True))
-        by_person = (group["says"] != SAME).groupby(group["participant"]).mean()
-        over_people = over_runs(by_person, CONFIDENCE, (0.0, 1.0))
-        row |= {"people_low": over_people.low, "people_high": over_people.high}
-        noticing = reference + compared
-        row["preference_p"] = stats.binomtest(compared, noticing).pvalue if noticing else math.nan
+        says = group["says"]
+        for name, votes in (("notice", says != SAME), (REFERENCE, says == REFERENCE), (COMPARED, says == COMPARED)):
+            share = over_people(votes, group["participant"])
+            row |= {f"{name}_share": share.mean, f"{name}_low": share.low, f"{name}_high": share.high}
         row |= {"mean_plays": group["plays"].mean(), "median_answer_s": group["answer_s"].median()}
         rows.append(row)
     return pd.DataFrame(rows, columns=list(SHARE_COLUMNS) if not rows else None)
 
 
-SHARE_COLUMNS = ("network", "reference", "compared", "votes", "participants", "notice_share", "preference_p")
+SHARE_COLUMNS = ("network", "reference", "compared", "votes", "participants", "notice_share")
+PREFERENCE, RATING = "preference", "rating"
+DIFFERENCE_COLUMNS = ["question", "network", "reference", "compared", "participants", "sites", "difference", "low"]
+DIFFERENCE_COLUMNS += ["high", "p_people", "p_sites", "p", "p_corrected", "is_shown"]
+
+
+def differences(pairs: pd.DataFrame, rated: pd.DataFrame) -> pd.DataFrame:
+    """What a study decides: on each network and for each pair of protocols, whether people prefer one (PREFERENCE: the
+    share of votes for the compared one less that for the reference), and whether they rate one higher (RATING: the
+    difference of ratings). `pairs` and `rated` are the tables of `pair_votes` and `ratings`.
+
+    Pairs of protocols are those of `pairs`, or all that were rated if there are none. Columns: `difference`, the mean
+    over participants of their own, with low and high; p_people and p_sites, the t tests over participants, and over
+    sites; p, which is small only if the difference is one of other people and of other sites (`over_both`);
+    p_corrected (Bonferroni's, over all rows); is_shown (p_corrected is below SIGNIFICANT_P). With fewer than
+    LEAST_UNITS participants or sites, there is no p.
+    """
+    rows = []
+    for (network, *pair), group in pairs.groupby(["network", "reference", "compared"], sort=False):
+        prefers = (group["says"] == COMPARED).astype(float) - (group["says"] == REFERENCE)
+        units = (prefers.groupby(group[unit]).mean() for unit in ("participant", "site"))
+        rows.append([PREFERENCE, network, *pair, *over_both(*units)])
+    asked = list(dict.fromkeys(zip(pairs["reference"], pairs["compared"], strict=True)))
+    for network, group in rated.groupby("network", sort=False):
+        protocols = list(dict.fromkeys(group["protocol"]))
+        for reference, compared in asked or combinations(protocols, 2):
+            if {reference, compared} <= set(protocols):
+                of_pair = group[group["protocol"].isin([reference, compared])]
+                units = (
+                    _paired(of_pair, reference, compared, unit, other)
+                    for unit, other in (("participant", "site"), ("site", "participant"))
+                )
+                rows.append([RATING, network, reference, compared, *over_both(*units)])
+    table = pd.DataFrame(rows, columns=DIFFERENCE_COLUMNS[:-2])
+    table["p_corrected"] = (len(table) * table["p"].astype(float)).clip(upper=1)
+    return table.assign(is_shown=table["p_corrected"] < SIGNIFICANT_P)
+
+
+def _paired(rated: pd.DataFrame, reference: str, compared: str, unit: str, other: str) -> "pd.Series[float]":
+    """The difference of the ratings of two protocols for each `unit` (participant or site) that has both.
+
+    A unit may have rated one protocol on other sites than the other; so the mean of each of the `other` (site or
+    participant) over both protocols is subtracted first.
+    """
+    means = rated.pivot_table("rating", other, "protocol").reindex(columns=[reference, compared])
+    centred = rated["rating"] - rated[other].map(means.mean(axis=1, skipna=False))
+    of_unit = centred.groupby([rated[unit], rated["protocol"]]).mean().unstack()
+    return (of_unit[compared] - of_unit[reference]).dropna()
+
+
+def over_both(by_person: "pd.Series[float]", by_site: "pd.Series[float]") -> list[float]:
+    """From the difference of each person and of each site, the columns of `differences` from participants to p.
+
+    Either test alone errs if the other unit differs: over people, what two films differ in passes for a difference of
+    protocols. People and sites may also both differ in what they prefer, so a third test adds the squares of both
+    errors, with Satterthwaite's degrees of freedom (the quasi F ratio of Clark 1973, The language-as-fixed-effect
+    fallacy). All three must reject, so p is the largest; the interval is the third one's.
+    """
+    people, sites = len(by_person), len(by_site)
+    difference = float(by_person.mean()) if people else math.nan
+    if min(people, sites) < LEAST_UNITS:
+        return [people, sites, difference, *[math.nan] * 5]
+    # Rounding may hide that all differences are equal.
+    alone = [
+        of_numbers(values.mean(), float(values.sem()) if np.ptp(values) > 1e-9 else 0.0, len(values))
+        for values in (by_person, by_site)
+    ]
+    both = independent_difference(replace(alone[1], centre=np.zeros(())), alone[0])
+    low, high = both.interval(CONFIDENCE)
+    p_people, p_sites, p_both = (float(one.difference_p()) for one in (*alone, both))
+    return [people, sites, difference, float(low), float(high), p_people, p_sites, max(p_people, p_sites, p_both)]
 
 
 def opinion_scores(rated: pd.DataFrame, by: Sequence[str] = ("network", "protocol")) -> pd.DataFrame:
@@ -207,7 +281,7 @@ def opinion_scores(rated: pd.DataFrame, by: Sequence[str] = ("network", "protoco
 
 def variance(rated: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """One-way analyses of variance of the ratings over the protocols, for each network, or site and network (`by`), as
-    in the paper. NaN if fewer than two protocols have two ratings."""
+    in the paper: over votes, so they decide nothing here. NaN if fewer than two protocols have two ratings."""
     rows = []
     for names, group in rated.groupby([*by], sort=False):
         samples = [of_protocol["rating"].to_numpy() for _, of_protocol in group.groupby("protocol", sort=False)]
@@ -222,10 +296,10 @@ def variance(rated: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*by, "protocols", "votes", "f", "p"])
 
 
-def false_differences(votes: pd.DataFrame, key: Key) -> tuple[float, float, float]:
-    """The share of votes on identical films that see a difference, with Wilson's interval."""
+def false_differences(votes: pd.DataFrame, key: Key) -> Estimate:
+    """The share of votes on identical films that see a difference, with its interval (`over_people`)."""
     identical = pair_votes(votes, key, IDENTICAL)
-    return wilson(int((identical["says"] != SAME).sum()), len(identical))
+    return over_people(identical["says"] != SAME, identical["participant"])
 
 
 def clip_scores(rated: pd.DataFrame, key: Key) -> pd.DataFrame:

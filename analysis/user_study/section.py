@@ -15,7 +15,7 @@ from analysis.text import NOTHING, label, level, listing, number, p_value, plura
 from analysis.user_study import figures, results
 from analysis.user_study.clips import KEY, MEASURED, Key, read_key
 from analysis.user_study.kit import VOTES
-from analysis.user_study.results import CONFIDENCE, SIGNIFICANT_P, Counted
+from analysis.user_study.results import CONFIDENCE, LEAST_UNITS, PREFERENCE, RATING, SIGNIFICANT_P, Counted
 from analysis.user_study.settings import HIGHEST, LOWEST, load
 from analysis.user_study.votes import VotesRead, read_votes
 from dataset.table import USER_STUDY
@@ -46,9 +46,9 @@ class Answers:
         return results.opinion_scores(self.ratings)
 
     @cached_property
-    def variance(self) -> pd.DataFrame:
-        """The analysis of variance, by network."""
-        return results.variance(self.ratings, ["network"])
+    def differences(self) -> pd.DataFrame:
+        """What the study decides: preferences, and differences of ratings."""
+        return results.differences(self.pairs, self.ratings)
 
     @cached_property
     def of_clips(self) -> pd.DataFrame:
@@ -96,22 +96,38 @@ def lead(answers: Answers) -> str:
     for row in records(answers.shares):
         first, second = label(row["reference"]), label(row["compared"])
         notice = _interval(row["notice_share"], row["notice_low"], row["notice_high"])
-        preference = f" (binomial test, p = {p_value(row['preference_p'])})" if row["notice_share"] else ""
+        pair = {name: row[name] for name in ("network", "reference", "compared")}
+        (decision,) = records(rows_of(answers.differences, question=PREFERENCE, **pair))
         sentences.append(
-            f"Behind {label(row['network'])}, {notice} of {plural('vote', row['votes'])} notice a difference between "
-            f"{first} and {second}: {share(row['compared_share'])} say that {second} loads faster, "
-            f"{share(row['reference_share'])} that {first} does{preference}."
+            f"Behind {label(row['network'])}, people notice a difference between {first} and {second} in {notice} of "
+            f"their votes: {share(row['compared_share'])} say that {second} loads faster, "
+            f"{share(row['reference_share'])} that {first} does. {decided(decision)}"
         )
-    for row in records(answers.variance):
-        scores = rows_of(answers.scores, network=row["network"])
+    for network in dict.fromkeys(answers.ratings["network"]):
+        scores = rows_of(answers.scores, network=network)
         means = listing([f"{label(one['protocol'])} {one['score']:.0f}" for one in records(scores)])
-        verdict = "ratings differ between protocols" if row["p"] < SIGNIFICANT_P else "ratings are not shown to differ"
-        test = f"{verdict} (ANOVA, p = {p_value(row['p'])})"
-        if math.isnan(row["p"]):
-            test = "there are too few ratings to compare protocols"
-        text = f"mean opinion scores, of {LOWEST} to {HIGHEST}, are {means}"
-        sentences.append(f"Behind {label(row['network'])}, {test}; {text}.")
+        sentences.append(f"Behind {label(network)}, mean opinion scores, of {LOWEST} to {HIGHEST}, are {means}.")
+        sentences += [decided(row) for row in records(rows_of(answers.differences, question=RATING, network=network))]
     return " ".join(sentences) or "No vote counts so far."
+
+
+def decided(row: Mapping[str, Any]) -> str:
+    """A sentence: what a row of `results.differences` decides."""
+    first, second, rated = label(row["reference"]), label(row["compared"]), row["question"] == RATING
+    if math.isnan(row["p"]):
+        people = f"{row['participants']} {'person' if row['participants'] == 1 else 'people'}"
+        return (
+            f"Whether {first} or {second} is {'rated higher' if rated else 'preferred'} is not decided: {people} and "
+            f"{plural('site', row['sites'])} are too few ({LEAST_UNITS} of each are needed)."
+        )
+    ends = [row["difference"], row["low"], row["high"]]
+    if row["difference"] < 0:
+        first, second, ends = second, first, [-row["difference"], -row["high"], -row["low"]]
+    by, low, high = (f"{end:.1f}" if rated else f"{100 * end:.0f}" for end in ends)
+    size = f"by {by}{'' if rated else ' points'} ({low} to {high}; corrected p = {p_value(row['p_corrected'])})"
+    if not row["is_shown"]:
+        return f"Neither is shown to be {'rated higher' if rated else 'preferred'}: {second} {size}."
+    return f"{second} is {'rated higher than' if rated else 'preferred to'} {first} {size}."
 
 
 def participants(who: Counted, read: VotesRead) -> str:
@@ -132,12 +148,12 @@ def participants(who: Counted, read: VotesRead) -> str:
 def controls(who: Counted, key: Key) -> list[str]:
     """How often people see a difference between identical films; all differences that they notice must be compared with
     this."""
-    mean, low, high = results.false_differences(who.votes, key)
-    if math.isnan(mean):
+    seen = results.false_differences(who.votes, key)
+    if math.isnan(seen.mean):
         return []
     return [
-        f"Between identical films, {_interval(mean, low, high)} of the votes see a difference. What people notice "
-        "between protocols is to be compared with that."
+        f"Between identical films, people see a difference in {_interval(seen.mean, seen.low, seen.high)} of their "
+        "votes. What people notice between protocols is to be compared with that."
     ]
 
 
@@ -170,24 +186,23 @@ def definitions(key: Key) -> list[str]:
         f"was away from the page for more than {rules.longest_away_s:g} s during a film and its question, or took more "
         f"than {rules.longest_session_min:g} minutes; and the vote on a film that stood still for more than "
         f"{rules.longest_still_ms:g} ms while it was first played. These rules were fixed when the kit was written.",
-        f"Intervals hold with {level(CONFIDENCE)} confidence. Wilson's intervals of shares take votes for independent; "
-        "the table has the interval over participants beside them, which is the one to trust where each gave many "
-        "votes. That of a mean opinion score is Student's over participants. The analysis of variance is the paper's, "
-        "over votes, without correction for the number of tests. A correlation is over clips, whose number is small, "
-        "and says nothing of causes.",
+        f"Intervals hold with {level(CONFIDENCE)} confidence. Those of shares and mean opinion scores are Student's "
+        "over participants, each with the mean of their own votes. A preference or a difference of ratings is shown at "
+        f"p < {SIGNIFICANT_P:g}, corrected by Bonferroni's method over all of this study. Protocols are compared "
+        "within people and within sites. The tests over people, over sites, and with both errors together must all "
+        "reject, so what is shown is about other people and other sites, too. The analysis of variance is the paper's, "
+        "over votes, and decides nothing here. A correlation is over clips, whose number is small, and says nothing of "
+        "causes.",
     ]
 
 
 def _interval(value: float, low: float, high: float) -> str:
-    return f"{share(value)} ({share(low)} to {share(high)})" if math.isfinite(value) else NOTHING
+    interval = f" ({share(low)} to {share(high)})" if math.isfinite(low) else ""
+    return f"{share(value)}{interval}" if math.isfinite(value) else NOTHING
 
 
 def _range(low: float, high: float) -> str:
     return f"{number(low)} to {number(high)}" if math.isfinite(low) else NOTHING
-
-
-def _shares(low: float, high: float) -> str:
-    return f"{share(low)} to {share(high)}" if math.isfinite(low) else NOTHING
 
 
 def _is(count: int) -> str:
@@ -198,7 +213,10 @@ def _figures(answers: Answers) -> Iterator[ReportFigure]:
     shares, scores = answers.shares, answers.scores
     if len(shares):
         protocols = list(dict.fromkeys(side.protocol for clip in answers.key.clips for side in clip.sides))
-        caption = "What people say of pairs; the lines are Wilson's intervals, the numbers of votes stand in brackets."
+        caption = (
+            f"What people say of pairs; lines: {level(CONFIDENCE)} intervals over participants; in brackets: how many "
+            "votes there are."
+        )
         finding = "; ".join(
             f"{label(row['network'])}: {label(row['reference'])} {share(row['reference_share'])}, no difference "
             f"{share(1 - row['notice_share'])}, {label(row['compared'])} {share(row['compared_share'])}"
@@ -226,17 +244,20 @@ def _tables(answers: Answers) -> Iterator[ReportTable]:
     table = pd.DataFrame(counts, columns=["participants", "number"])
     yield _table("participants", "Participants", table, {"participants": "participants", "number": "number"})
     of_site = {"site": "site"}
+    if len(answers.differences):
+        yield _table("differences", "What is decided: preferences and ratings", answers.differences, DIFFERENCES)
     if len(answers.pairs):
         by_site = results.shares(answers.pairs, ("site", "network", "reference", "compared"))
         yield _table("shares", "Pairs: what people notice", answers.shares, SHARES)
         yield _table("shares_by_site", "Pairs: what people notice, by site", by_site, of_site | SHARES)
     if len(answers.ratings):
         by_site = results.opinion_scores(answers.ratings, ("site", "network", "protocol"))
-        tests = results.variance(answers.ratings, ["site", "network"])
+        tests = [results.variance(answers.ratings, by) for by in (["network"], ["site", "network"])]
+        of_paper = "Ratings, as in the paper: analysis of variance over votes"
         yield _table("scores", "Mean opinion scores", answers.scores, SCORES)
-        yield _table("variance", "Ratings: analysis of variance", answers.variance, VARIANCE)
+        yield _table("variance", of_paper, tests[0], VARIANCE)
         yield _table("scores_by_site", "Mean opinion scores, by site", by_site, of_site | SCORES)
-        yield _table("variance_by_site", "Ratings: analysis of variance, by site", tests, of_site | VARIANCE)
+        yield _table("variance_by_site", f"{of_paper}, by site", tests[1], of_site | VARIANCE)
     for name, title, correlations in answers.correlations():
         if len(correlations):
             yield _table(f"{name}_and_metrics", f"{title} and metrics", correlations, CORRELATIONS)
@@ -252,12 +273,23 @@ SHARES: dict[Any, Any] = {
     "votes": "votes",
     "participants": "participants",
     ("notice_share", "notice_low", "notice_high"): ("notice a difference", _interval),
-    ("people_low", "people_high"): ("the same over participants", _shares),
     ("reference_share", "reference_low", "reference_high"): ("first is faster", _interval),
     ("compared_share", "compared_low", "compared_high"): ("second is faster", _interval),
-    "preference_p": ("p of the preference", p_value),
     "mean_plays": ("plays", number),
     "median_answer_s": ("median answer [s]", number),
+}
+DIFFERENCES: dict[Any, Any] = {
+    "question": "question",
+    "network": ("network", label),
+    ("reference", "compared"): ("pair", lambda reference, compared: f"{label(reference)}, {label(compared)}"),
+    "participants": "participants",
+    "sites": "sites",
+    "difference": ("second less first", number),
+    ("low", "high"): ("interval", _range),
+    "p_people": ("p over people", p_value),
+    "p_sites": ("p over sites", p_value),
+    "p": ("p", p_value),
+    "p_corrected": ("corrected p", p_value),
 }
 SCORES: dict[Any, Any] = {
     "network": ("network", label),

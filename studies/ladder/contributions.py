@@ -1,16 +1,14 @@
-"""The contribution of each rung of the ladder to the difference between its ends, and whether contributions add up.
+"""The contribution of each rung of the ladder to the difference between its ends.
 
 A contribution is the difference between a rung and the one below it, within blocks (`analysis.statistics.ratios`), as
 the location of log ratios, and as the location of differences in ms. A network's contribution is the mean over its
-sites, each of which counts once. Its intervals hold simultaneously for all rungs, parts and changes of one network
-and metric (Bonferroni), but not for several networks or metrics. The interval of the direct comparison of both ends
-holds by itself.
+sites, each of which counts once. One correction (Bonferroni's) is over all rungs, parts and changes on all networks in
+METRICS: a contribution is shown if its corrected p value is below the declared threshold, and all their intervals hold
+at once with the declared confidence. The interval of the direct comparison of both ends holds by itself.
 Contributions in percent of stock TCP are steps from rung to rung: the share of stock TCP's time that remains at the
-rung below, times this rung's gain. So their sum is the product of the rungs' ratios, less 1. The row of the sum tests
-whether this product equals the ratio of the two ends, which are also compared directly in the same blocks. The two
-differ if contributions come from different blocks because runs are missing. They may also differ if a few blocks are
-unusual: with many blocks, locations are robust, and robust locations need not add up. The sum does not test whether a
-rung would contribute the same at another place of the ladder.
+rung below, times this rung's gain. So their sum is the product of the rungs' ratios, less 1. It is not the direct
+comparison if rungs come from different blocks because runs are missing, or if a few blocks are unusual: with many
+blocks, locations are robust, and robust locations need not add up.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,16 +21,18 @@ import pandas as pd
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 from analysis.statistics.contrast_table import GAIN, contrast_columns
-from analysis.statistics.hypotheses import Pair
+from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import block_ratios, blocks_for_interval, locations, mean_over_sites
 from analysis.statistics.samples import Array, Samples, frame
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
 
-# The kinds of rows of the tables: a rung; both ends compared directly; the sum of the rungs; a part of the transport's
-# own contribution; the change by a condition outside the ladder.
-RUNG, WHOLE, SUM, PART, CHANGE = "rung", "whole", "sum", "part", "change"
+# The metrics in which contributions are judged, and which the section shows; the files of the tables have all metrics.
+METRICS = ("si", "plt")
+# The kinds of rows of the tables: a rung; both ends compared directly; a part of the transport's own contribution; the
+# change by a condition outside the ladder.
+RUNG, WHOLE, PART, CHANGE = "rung", "whole", "part", "change"
 # The names of the rows that are not rungs.
-DIRECT, OF_RUNGS = "all, measured directly", "sum of the rungs"
+DIRECT = "all, measured directly"
 HIDDEN_LOSSES, VISIBLE_LOSSES = "of it: losses hidden", "of it: visible losses"
 SLOW_BROWSER, SLOW_PAGE = "slower browser: change", "slower browser: TCP"
 UNKNOWN_SERVERS = "QUIC, servers unknown"
@@ -40,7 +40,7 @@ UNKNOWN_SERVERS = "QUIC, servers unknown"
 KEY = ["kind", "name", "below", "above"]
 MS = ("ms", "ms_low", "ms_high")
 NUMBERS = [*GAIN, "points", "points_low", "points_high", *MS, "start"]
-COLUMNS = ["network", "metric", *KEY, "sites", "blocks", "blocks_needed", *NUMBERS, "is_shown"]
+COLUMNS = ["network", "metric", *KEY, "sites", "blocks", "blocks_needed", *NUMBERS, "p", "p_corrected", "is_shown"]
 SITE_COLUMNS = ["network", "site", "metric", *KEY, "blocks", "gain", "points", "ms", "start"]
 
 
@@ -78,32 +78,43 @@ def by_condition(campaign: CampaignTable) -> CampaignTable:
     return replace(campaign, runs=runs.assign(network=runs["network"].map(base_network), protocol=named))
 
 
-def contributions(campaign: CampaignTable, confidence: float) -> pd.DataFrame:
-    """The contributions on each network, over its sites.
+def contributions(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+    """The contributions on each network, over its sites; `hypotheses` has the threshold and the confidence.
 
-    One row for each network, metric and effect. Columns: network, metric; kind (RUNG, WHOLE, SUM, PART, CHANGE), name,
-    below and above (the protocols); sites and blocks that have both; blocks_needed (of each site, for intervals); gain
-    (of the log ratios: above against below), points (the same as a share of stock TCP's time) and ms (of the
-    differences), with their intervals, which are NaN with too few blocks; start (the share of stock TCP's time at which
-    the step begins); is_shown (the interval of the gain excludes 0; for SUM: the gain lies within the interval of
-    WHOLE).
+    One row for each network, metric and effect. Columns: network, metric; kind (RUNG, WHOLE, PART, CHANGE), name, below
+    and above (the protocols); sites and blocks that have both; blocks_needed (of each site, for intervals); gain (of
+    the log ratios: above against below), points (the same as a share of stock TCP's time) and ms (of the differences),
+    with their intervals, which are NaN with too few blocks; start (the share of stock TCP's time at which the step
+    begins); p (of no difference); p_corrected (NaN for WHOLE, and for metrics that are not judged); is_shown
+    (p_corrected is below the threshold, and there are enough blocks for an interval).
     """
     samples = samples_of(by_condition(campaign))
-    tables = [_over_sites(samples, network, confidence) for network in samples.networks]
+    effects = {network: effects_of(samples, network) for network in samples.networks}
+    judged = [metric in METRICS for metric in samples.metrics]
+    tests = sum(
+        int(np.isfinite(effect.ratios[:, judged]).any(axis=(0, 2)).sum())
+        for of_network in effects.values()
+        for effect in of_network
+        if effect.kind != WHOLE
+    )
+    tables = [_over_sites(samples, network, effects[network], hypotheses, max(1, tests)) for network in effects]
     tables = [table for table in tables if len(table)]
     return pd.concat(tables, ignore_index=True)[COLUMNS] if tables else pd.DataFrame(columns=COLUMNS)
 
 
-def _over_sites(samples: Samples, network: str, confidence: float) -> pd.DataFrame:
-    """The table of `contributions` for one network."""
-    effects = effects_of(samples, network)
-    together = 1 - (1 - confidence) / max(1, sum(effect.kind != WHOLE for effect in effects))
-    tables, rungs = [], [effect for effect in effects if effect.kind == RUNG]
+def _over_sites(
+    samples: Samples, network: str, effects: Sequence[Effect], hypotheses: Hypotheses, tests: int
+) -> pd.DataFrame:
+    """The table of `contributions` for one network; `tests`: how many contributions the correction is over."""
+    together = 1 - (1 - hypotheses.confidence) / tests
+    tables = []
     for effect in effects:
-        level = confidence if effect.kind == WHOLE else together
+        level = hypotheses.confidence if effect.kind == WHOLE else together
         start, blocks = effect.start(_mean_centre), np.isfinite(effect.ratios).sum(axis=-1)
         ratio, difference = (mean_over_sites(_by_metric(one)) for one in (effect.ratios, effect.differences_ms))
         gains = contrast_columns(ratio, level, where_known=True)
+        is_judged = np.isin(samples.metrics, METRICS) & (effect.kind != WHOLE)
+        p_corrected = np.where(is_judged, np.minimum(1, tests * gains["p"]), np.nan)
         columns = {
             "metric": samples.metrics,
             **dict(zip(KEY, effect.key, strict=True)),
@@ -114,25 +125,11 @@ def _over_sites(samples: Samples, network: str, confidence: float) -> pd.DataFra
             **{name.replace("gain", "points"): start * gains[name] for name in GAIN},
             **contrast_columns(difference, level, MS, as_share=False, where_known=True),
             "start": start,
-            "is_shown": (gains["gain_low"] > 0) | (gains["gain_high"] < 0),
+            "p": gains["p"],
+            "p_corrected": p_corrected,
+            "is_shown": (p_corrected < hypotheses.significant_p) & np.isfinite(gains["gain_low"]),
         }
         tables.append(pd.DataFrame(columns))
-        if effect.kind == WHOLE:
-            total = np.sum([_mean_centre(rung.ratios) for rung in rungs], axis=0)
-            total_ms = np.sum([_mean_centre(rung.differences_ms) for rung in rungs], axis=0)
-            gain = np.expm1(total)
-            of_sum = {"kind": SUM, "name": OF_RUNGS, "gain": gain, "points": gain, "ms": total_ms}
-            no_ends = {f"{name}_{end}": np.nan for name in ("gain", "points", "ms") for end in ("low", "high")}
-            tables.append(
-                pd.DataFrame(
-                    {
-                        **columns,
-                        **of_sum,
-                        **no_ends,
-                        "is_shown": (gains["gain_low"] <= gain) & (gain <= gains["gain_high"]),
-                    }
-                )
-            )
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
     return table[table["sites"] > 0].assign(network=network)
 

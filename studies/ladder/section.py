@@ -1,16 +1,16 @@
 """The report's section on the ladder: contributions in sentences, as a waterfall and as tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.hypotheses import of_campaign
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.report.warnings import of_busy_processor
 from analysis.runs import CampaignTable, load, rows_of
+from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import MOST_WIDENING
 from analysis.text import (
     NOTHING,
@@ -18,6 +18,7 @@ from analysis.text import (
     level,
     listing,
     ms_interval,
+    p_value,
     percent,
     percent_interval,
     plural,
@@ -29,11 +30,11 @@ from studies.ladder import waterfall
 from studies.ladder.contributions import (
     CHANGE,
     HIDDEN_LOSSES,
+    METRICS,
     PART,
     RUNG,
     SLOW_BROWSER,
     SLOW_PAGE,
-    SUM,
     UNKNOWN_SERVERS,
     VISIBLE_LOSSES,
     WHOLE,
@@ -43,8 +44,6 @@ from studies.ladder.contributions import (
 from studies.ladder.measure import STUDY, Missing
 from studies.ladder.rungs import ABOVE, BELOW, HIGHEST, RUNGS, SLOW, base_network, suffix_of
 
-# The metrics that the section shows; the files of the tables have all metrics.
-METRICS = ("si", "plt")
 TOO_FEW = "too few blocks"
 
 
@@ -55,8 +54,9 @@ def section(folder: Path) -> Section | None:
     if document is None or document.study_name != STUDY or not (folder / RUNS).exists():
         return None
     campaign = load(folder)
-    confidence = of_campaign(folder, document).confidence
-    table, sites = contributions(campaign, confidence), site_contributions(campaign)
+    hypotheses = of_campaign(folder, document)
+    table, sites = contributions(campaign, hypotheses), site_contributions(campaign)
+    confidence = hypotheses.confidence
     metrics = [metric for metric in METRICS if (table["metric"] == metric).any()]
     if not metrics:
         return None
@@ -74,7 +74,7 @@ def section(folder: Path) -> Section | None:
             *details,
             *missing_sentences(campaign, table),
             *waiting_sentences(campaign),
-            *explanations(campaign, confidence),
+            *explanations(campaign, table, hypotheses),
         ),
         (_figure(table, sites, networks, metrics, campaign, confidence),),
         tables=(contribution_table(table, metrics, confidence), site_table(sites, metrics)),
@@ -93,7 +93,7 @@ def lead(rows: pd.DataFrame) -> str:
     if len(unclear) == len(rungs):
         return f"{text}; {TOO_FEW} to say which rungs contribute ({_remedy(rows)})."
     parts = [f"{row['name']} {percent(row['points'])}" for row in _shown(rungs)]
-    result = f"of this, {listing(parts)}" if parts else "no rung is shown to contribute"
+    result = f"shown to contribute: {listing(parts)}" if parts else "no rung is shown to contribute"
     rest = f"; {TOO_FEW} to judge {listing(unclear)} ({_remedy(rows)})" if unclear else ""
     return f"{text}; {result}{rest}."
 
@@ -101,7 +101,7 @@ def lead(rows: pd.DataFrame) -> str:
 def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
     """All other results in these rows, in sentences."""
     rungs = rows_of(rows, kind=RUNG)
-    (whole,), (total,) = (rows_of(rows, kind=kind).to_dict("records") for kind in (WHOLE, SUM))
+    (whole,) = rows_of(rows, kind=WHOLE).to_dict("records")
     parts = [f"{row['name']} {_interval_text(row)}" for row in _shown(rungs)]
     judged = rungs[~rungs["is_shown"] & rungs["gain_low"].notna()]
     others = [f"{row['name']} {_interval_text(row)}" for row in judged.to_dict("records")]
@@ -111,12 +111,6 @@ def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
     sentences += [f"{'N' if sentences else 'n'}ot judged, of {TOO_FEW}: {listing(unclear)}."] if unclear else []
     entries = rows.to_dict("records")
     sentences += [*_transport(entries), *_slowed(entries, campaign), *_unknown(entries)]
-    if np.isfinite(whole["gain_low"]):
-        within = "within" if total["is_shown"] else "outside"
-        doubt = "" if total["is_shown"] else ": the rungs do not add up, so do not read them as its parts"
-        sentences.append(
-            f"The rungs sum to {percent(total['points'])}, {within} the interval of the direct comparison{doubt}."
-        )
     counts = f"{plural('site', whole['sites'])}, {plural('block', whole['blocks'])}"
     return f"{_place(rows)} ({counts}): {' '.join(sentences)}"
 
@@ -185,14 +179,12 @@ def _unknown(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _interval_text(row: Mapping[str, Any]) -> str:
     """A contribution with its interval, or the reason why it has none."""
-    interval = _interval_writer(percent_interval)(row["kind"], row["points_low"], row["points_high"])
-    return f"{percent(row['points'])} ({interval})"
+    return f"{percent(row['points'])} ({_or_reason(percent_interval(row['points_low'], row['points_high']))})"
 
 
-def _interval_writer(form: Callable[[float, float], str]) -> Callable[[str, float, float], str]:
-    """A function that takes a row's kind and the ends of its interval, and returns the interval in the given `form`, or
-    the reason why there is none. The sum never has an interval, so it gets no reason."""
-    return lambda kind, low, high: TOO_FEW if kind != SUM and form(low, high) == NOTHING else form(low, high)
+def _or_reason(interval: str) -> str:
+    """The text of an interval, or the reason why there is none."""
+    return TOO_FEW if interval == NOTHING else interval
 
 
 def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]:
@@ -220,19 +212,21 @@ def waiting_sentences(campaign: CampaignTable) -> list[str]:
     return of_busy_processor(usual, campaign.document.cores_of_a_run)
 
 
-def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
-    """How to read the numbers."""
+def explanations(campaign: CampaignTable, table: pd.DataFrame, hypotheses: Hypotheses) -> list[str]:
+    """How to read the numbers in the `table` of `contributions`."""
+    tests = len(table[(table["kind"] != WHOLE) & table["metric"].isin(METRICS)])
+    shown = " and ".join(label(metric) for metric in METRICS if (table["metric"] == metric).any())
     texts = [
         "Neighbouring rungs differ in one setting, and all rungs of a site are measured in the same blocks. A "
         "contribution is the location of the log ratios of a rung and the one below it within blocks, averaged over "
-        "sites, as a step in percent of stock TCP's time: so the contributions multiply up to the sum. ms are the "
+        "sites, as a step in percent of stock TCP's time. ms are the "
         "locations of the differences within blocks, averaged over sites. A contribution is that of a change at its "
         "place in this order; in another order it may differ. The interval of a step leaves out how far the place may "
         "be off where it begins.",
-        f"{level(confidence)} intervals come from blocks and are about these sites; those of the rungs, parts and "
-        "changes of a network and metric hold at once (Bonferroni), but not over networks and metrics. The interval of "
-        "the direct comparison holds by itself. That the sum lies in it shows that the rungs rest on the same blocks "
-        "and that no few runs decide, not that rungs would contribute the same in another order.",
+        f"A rung is shown to contribute at p < {hypotheses.significant_p:g}, corrected by Bonferroni's method over all "
+        f"{tests} rungs, parts and changes of this report, on all networks and in {shown}. Their "
+        f"{level(hypotheses.confidence)} intervals hold at once; that of a direct comparison holds by itself. They "
+        "all come from blocks and are about these sites.",
         "The transport itself is what differs between TCP and QUIC with the same initial window, pacing, round trips "
         f"of the handshake, back-off and nearly the same order of bytes ({BELOW} and {ABOVE}): head-of-line blocking, "
         "loss recovery, packet and header sizes, the programs, and the processor time that they take. One round trip "
@@ -250,7 +244,7 @@ def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
 
 def _note_on_few(table: pd.DataFrame) -> str:
     """The note of a figure or a table on contributions without intervals; empty if there are none."""
-    without = table[(table["kind"] != SUM) & table[["gain_low", "ms_low"]].isna().any(axis=1)]
+    without = table[table[["gain_low", "ms_low"]].isna().any(axis=1)]
     if without.empty:
         return ""
     return (
@@ -280,8 +274,8 @@ def _figure(
         )
     caption = (
         f"From stock TCP to stock QUIC ({'; '.join(counts)}). Each bar begins where the one above it ends. Lines: "
-        f"{level(confidence)} intervals, simultaneous within a panel, with an arrow where they go on; points: single "
-        "sites; dotted: the rungs' sum. "
+        f"{level(confidence)} intervals, those of all rungs, parts and changes at once, with an arrow where they go "
+        "on; points: single sites; dotted: the end of the rungs. "
         "Below it: what else was changed in the same blocks, outside of the ladder."
     )
     caption += _note_on_few(table[table["metric"].isin(metrics)])
@@ -300,13 +294,16 @@ def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: 
         ("below", "above"): ("between", lambda below, above: f"{below} → {above}"),
         "sites": ("sites", whole_number), "blocks": ("blocks", whole_number),
         "points": ("step", percent),
-        ("kind", "points_low", "points_high"): (f"{level(confidence)} interval", _interval_writer(percent_interval)),
-        "gain": ("gain", percent), "ms": ("ms", signed_ms),
-        ("kind", "ms_low", "ms_high"): ("interval of ms", _interval_writer(ms_interval)),
+        ("points_low", "points_high"): (
+            f"{level(confidence)} interval", lambda low, high: _or_reason(percent_interval(low, high))
+        ),
+        "p_corrected": ("corrected p", p_value), "gain": ("gain", percent), "ms": ("ms", signed_ms),
+        ("ms_low", "ms_high"): ("interval of ms", lambda low, high: _or_reason(ms_interval(low, high))),
     }  # fmt: skip
     note = (
-        "Gain: against the setting before the arrow; step: the same in percent of the lowest rung's time. Intervals of "
-        "steps are simultaneous within a network and metric, but for the direct comparison's. The CSV has all metrics."
+        "Gain: against the setting before the arrow; step: the same in percent of the lowest rung's time. p is "
+        "corrected over all rows but the direct comparisons, and the intervals of these rows hold at once. The CSV has "
+        "all metrics; those that are not shown here are not judged."
     )
     note += _note_on_few(table)
     texts = text_table(table[table["metric"].isin(metrics)], columns)

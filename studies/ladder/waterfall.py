@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style
 from analysis.runs import rows_of
 from analysis.text import label, percent, signed_ms
-from studies.ladder.contributions import CHANGE, PART, RUNG, SLOW_PAGE, SUM, WHOLE
+from studies.ladder.contributions import CHANGE, PART, RUNG, SLOW_PAGE, WHOLE
 
 ROW_INCHES = 0.185
 # The size of the points for single sites next to a bar, and of the arrows of intervals that extend beyond the panel.
@@ -64,10 +64,9 @@ def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metr
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of one network and metric that have a bar, from top to bottom.
 
-    Two kinds have no bar: the sum, since the last rung ends there; and the effect of a slower browser on a page, since
-    it would lie far beyond the others.
+    The effect of a slower browser on a page has none, since it would lie far beyond the others.
     """
-    return rows[(rows["kind"] != SUM) & (rows["name"] != SLOW_PAGE)]
+    return rows[rows["name"] != SLOW_PAGE]
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from eyelevel.auto_runs import announcement, plan_of
 
 from analysis.hypotheses import DECLARED
-from eyelevel.auto_runs import announcement, plan_of
 from measure.campaign.campaign import Campaign
 from measure.host.lanes import Lanes
 from record.demo import generate

@@ -34,7 +34,7 @@ def as_in_paper(findings: Findings) -> Section:
     figures: tuple[ReportFigure, ...] = ()
     if len(against):
         caption = (
-            f"Distribution over {plural('site', against['site'].nunique())} of the gain against "
+            f"Distribution over {plural('site', against['site'].nunique())} of the gain of the means against "
             f"{label(reference)}; negative (left of the line) is faster. An axis leaves out gains far from "
             "the others of its row, and ends at twice the time; a number says how many lie beyond."
         )
@@ -80,7 +80,9 @@ def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:
         rows.append(row)
     title = f"{pair_label(pair.compared, pair.reference)}, site by site"
     name = file_name(f"gains_{pair.compared}_against_{pair.reference}")
-    return ReportTable(name, title, data, pd.DataFrame(rows), f"* p < {SIGNIFICANT_P} (the paper's one-way ANOVA)")
+    return ReportTable(
+        name, title, data, pd.DataFrame(rows), f"Gain of the means; * p < {SIGNIFICANT_P} (the paper's one-way ANOVA)"
+    )
 
 
 def _runs_of_metrics(group: pd.DataFrame) -> list[str]:

@@ -18,7 +18,7 @@ def test_the_tables_of_claims() -> None:
     with ThreadPoolExecutor() as pool:
         findings = analyse(campaign, replace(hypotheses.load(), significant_p=0.03), pool)
     by_name = {table.name: table for table in claims(findings).tables}
-    assert "tested at p < 0.03;" in by_name["claims"].note
+    assert "tested at p < 0.03, corrected by Bonferroni" in by_name["claims"].note
     agreement = by_name["metric_agreement"]
     assert "p < 0.03, corrected by Holm's method" in agreement.note
     assert agreement.data[["metric", "other_metric"]].to_numpy().tolist() == [

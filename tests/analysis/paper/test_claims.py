@@ -10,14 +10,16 @@ from support.samples_truth import samples
 
 from analysis import hypotheses
 from analysis.paper.claim_correlations import little_influence, metric_agreement, metric_agreements, reliability
-from analysis.paper.claim_tests import ClaimInputs, Condition, controls_matter_more, lead_shrinks
+from analysis.paper.claim_tests import ClaimInputs, Condition, beyond_p, controls_matter_more, faster, lead_shrinks
 from analysis.paper.claims import CLAIMS, DOES_NOT_HOLD, FIGURE_METRICS, HOLDS, QUIC, balance_of, claims, judge
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import NOT_DECIDED
-from analysis.statistics.ratios import margins
+from analysis.statistics.ratios import margins, of_numbers
 from analysis.statistics.samples import Array, Samples
 
+# The simulated campaigns have these metrics of the family.
+FAMILY = replace(hypotheses.load(), family_metrics=("si", "plt"))
 RTT_MS = {"dsl": 24.0, "lte": 74.0, "da2gc": 262.0, "mss": 760.0}
 SCALE_MS = np.array([900.0, 1500.0, 16000.0, 14000.0])
 NETWORKS, PROTOCOLS = tuple(RTT_MS), ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
@@ -186,20 +188,82 @@ def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: fl
             lead_shrinks(given, network="mss", metric="si"),
             controls_matter_more(given, network="mss", metric="si"),
         )
-        decided += [judge(conditions, 0.05)[0] != NOT_DECIDED for conditions in results]
+        decided += [judge(conditions, 0.05, tested=1).verdict != NOT_DECIDED for conditions in results]
     # By chance, 5 % of the 150 campaigns are decided on average, which is 7.5. There are more than 16 once in 700
     # times.
     assert (decided <= 16).all()
 
 
-def test_a_claim_on_a_contrast_of_the_family_rests_on_its_corrected_p_value() -> None:
+def test_a_claim_on_a_contrast_of_the_family_has_both_corrections() -> None:
     given = campaign({"quic": (0.998, 0)})
-    declared = replace(hypotheses.load(), family_metrics=("si", "plt"))
-    family = confirmatory(given, declared, RTT_MS)
-    _, conditions = claims(inputs(given, confirmatory=family))
+    family = confirmatory(given, FAMILY, RTT_MS)
+    table, conditions = claims(inputs(given, confirmatory=family))
     (row,) = conditions[conditions["claim"] == "quic_dsl"].to_dict("records")
-    table = family.set_index(["compared", "network", "metric"])
-    assert row["p_for"] == table["p_corrected"]["quic", "dsl", "si"] > table["p"]["quic", "dsl", "si"]
+    contrast = family.set_index(["compared", "network", "metric"]).loc[("quic", "dsl", "si")]
+    assert row["p_for"] == contrast["p"] < contrast["p_corrected"]
+    assert row["p_for_corrected"] == min(1, max(contrast["p_corrected"], len(CLAIMS) * contrast["p"]))
+    (claim,) = table[table["claim"] == "quic_dsl"].to_dict("records")
+    assert claim["p_corrected"] >= claim["p"]
+
+
+def test_a_claim_says_no_more_than_the_verdict_on_its_contrast() -> None:
+    """The family is larger than the number of claims, so its correction is the stricter one."""
+    given = campaign({"quic": (0.9, 0.0)})
+    family = confirmatory(given, FAMILY, RTT_MS)
+    arguments = {"pairs": [QUIC], "networks": ["dsl"], "metrics": ["si"]}
+    for corrected, verdict in ((0.011, NOT_DECIDED), (0.009, HOLDS)):
+        table = family.assign(p=1e-4, p_corrected=corrected, equivalence_p=1.0, equivalence_p_corrected=1.0)
+        conditions = faster(inputs(given, confirmatory=table), **arguments)  # type: ignore[arg-type]
+        assert judge(conditions, 0.01).verdict == verdict
+
+
+def test_a_contrast_before_its_first_look_decides_no_claim() -> None:
+    given = campaign({"quic": (0.5, 0.0)}, blocks=4)
+    family = confirmatory(given, FAMILY, RTT_MS).assign(p=np.nan, p_corrected=1.0, equivalence_p=np.nan)
+    table = claims(inputs(given, confirmatory=family.assign(equivalence_p_corrected=1.0)))[0].set_index("claim")
+    assert table["verdict"]["quic_dsl"] == NOT_DECIDED and table["p_corrected"]["quic_dsl"] == 1
+
+
+def test_seldom_is_any_of_all_claims_judged_wrongly() -> None:
+    """All claims are false, or all are true: then the p values of the wrong verdict are evenly distributed."""
+    p_values = np.random.default_rng(1).uniform(size=(2000, len(CLAIMS)))
+    for all_false in (True, False):
+        one = [(p, 1.0) if all_false else (1.0, p) for p in p_values.ravel()]
+        conditions = [Condition("one", p_for=p_for, p_against=p_against) for p_for, p_against in one]
+        is_wrong = [judge([condition], 0.01).verdict != NOT_DECIDED for condition in conditions]
+        assert 0.005 <= np.reshape(is_wrong, p_values.shape).any(axis=1).mean() <= 0.013
+
+
+def test_a_claim_and_a_contrast_are_held_to_one_bar() -> None:
+    """Uncorrected, this claim held with a p value with which a contrast of the family was not decided."""
+    condition = Condition("TCP+ against TCP", p_for=0.0019, p_against=1.0)
+    judged = judge([condition], 0.01)
+    assert (judged.verdict, judged.p) == (NOT_DECIDED, 0.0019)
+    assert judged.p_corrected == pytest.approx(0.0019 * len(CLAIMS))
+    assert judge([replace(condition, p_for=0.0005)], 0.01).verdict == HOLDS
+
+
+def test_that_all_conditions_hold_takes_no_correction_for_their_number() -> None:
+    conditions = [Condition(str(p), p_for=p, p_against=1.0) for p in (0.0001, 0.0004, 0.0002, 0.0003)]
+    judged = judge(conditions, 0.01)
+    assert (judged.verdict, judged.p) == (HOLDS, 0.0004)
+    assert judged.p_corrected == pytest.approx(0.0004 * len(CLAIMS))
+
+
+def test_a_condition_that_is_shown_is_no_evidence_against_its_claim() -> None:
+    """It is shown to be faster, and by less than the margin."""
+    both, open_ = Condition("both", p_for=1e-6, p_against=1e-6), Condition("open", p_for=0.5, p_against=0.5)
+    assert judge([both], 0.01).verdict == HOLDS
+    assert judge([both, open_], 0.01).verdict == NOT_DECIDED
+
+
+def test_a_difference_beyond_the_margin_is_shown_as_rarely_as_declared() -> None:
+    """The mean is exactly at the margin, which may be small or large for its error."""
+    draws = np.random.default_rng(1).standard_normal(4000)
+    for margin in (0.1, 1.0, 10.0):
+        p_values = [beyond_p(of_numbers(margin + draw, 1.0, 10**6), margin) for draw in draws]
+        assert 0.035 <= np.mean(np.array(p_values) < 0.05) <= 0.065
+    assert beyond_p(of_numbers(0.2, 0.0, 3), 0.1) == 0.25 and beyond_p(of_numbers(0.0, 0.0, 3), 0.1) == 1
 
 
 @pytest.mark.slow
@@ -228,7 +292,8 @@ def test_gains_that_go_with_size_and_those_that_do_not() -> None:
     assert flat.low < 0 < flat.high
     assert judge([flat], 0.01)[0] == HOLDS
     (unknown,) = little_influence(inputs(given, facts), facts=["servers"], **arguments)  # type: ignore[arg-type]
-    assert judge([unknown], 0.01) == (NOT_DECIDED, f"Not decided: the campaign lacks {unknown.missing[0]}.", None)
+    lacks = f"Not decided: the campaign lacks {unknown.missing[0]}."
+    assert judge([unknown], 0.01)[:3] == (NOT_DECIDED, lacks, None)
 
 
 def sized_inputs(gains: Array, size: Array, runs: int, noise: float, seed: int) -> ClaimInputs:
@@ -390,17 +455,17 @@ def test_an_empty_campaign_and_one_site() -> None:
 def test_all_conditions_must_hold_and_one_opposite_is_enough() -> None:
     good, bad, open_ = (
         Condition("good", p_for=1e-9, p_against=1),
-        Condition("bad", p_for=1, p_against=0.004),
+        Condition("bad", p_for=1, p_against=0.004 / len(CLAIMS)),
         Condition("open", p_for=0.5, p_against=0.5),
     )
     assert judge([good, good], 0.01)[0] == HOLDS
     assert judge([good, open_], 0.01)[0] == NOT_DECIDED
     assert judge([good, bad], 0.01)[0] == DOES_NOT_HOLD
-    # Corrected for three conditions, a p value of 0.004 is not significant at 0.01.
+    # Corrected for three conditions, a p value of 0.004 (corrected for the claims) is not significant at 0.01.
     assert judge([good, bad, good], 0.01)[0] == NOT_DECIDED
     assert judge([good, replace(bad, decides=False)], 0.01)[0] == HOLDS
     lacking = Condition("lacking", missing=("network LTE",))
-    assert judge([good, lacking], 0.01) == (NOT_DECIDED, "Not decided: the campaign lacks network LTE.", None)
+    assert judge([good, lacking], 0.01)[:3] == (NOT_DECIDED, "Not decided: the campaign lacks network LTE.", None)
     assert judge([replace(bad, p_against=1e-5), lacking], 0.01)[0] == DOES_NOT_HOLD
 
 

@@ -147,14 +147,14 @@ def sort_by(browser: Browser, table: str, heading: str) -> None:
 
 
 def test_tables_sort_by_number_both_ways(opened: Browser) -> None:
-    before = column(opened, "table-mean_gains", "mean gain")
+    before = column(opened, "table-mean_gains", "gain of the means")
     gains = [float(text.split()[0]) for text in before]
     assert gains != sorted(gains)
-    sort_by(opened, "table-mean_gains", "mean gain")
-    up = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "mean gain")]
+    sort_by(opened, "table-mean_gains", "gain of the means")
+    up = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "gain of the means")]
     assert up == sorted(gains)
-    sort_by(opened, "table-mean_gains", "mean gain")
-    down = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "mean gain")]
+    sort_by(opened, "table-mean_gains", "gain of the means")
+    down = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "gain of the means")]
     assert down == sorted(gains, reverse=True)
 
 

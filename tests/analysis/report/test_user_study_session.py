@@ -104,10 +104,10 @@ def test_a_session_by_keyboard_ends_in_the_report(browser: Browser, campaign: Pa
     lead, took_part, controls, *_ = report.paragraphs
     # A careful participant notices a difference of 400 ms, and a film that a control delays, but no difference between
     # identical films.
-    assert "Behind DSL, 100.0 % (20.7 % to 100.0 %) of 1 vote notice a difference" in lead
+    assert "people notice a difference between TCP+ and QUIC in 100.0 % (2.5 % to 100.0 %) of their votes" in lead
     assert "100.0 % say that QUIC loads faster, 0.0 % that TCP+ does" in lead
     assert took_part == "1 person took part, of whom 1 count."
-    assert controls.startswith("Between identical films, 0.0 % ")
+    assert controls.startswith("Between identical films, people see a difference in 0.0 % ")
     done = CliRunner().invoke(main, ["write", str(campaign)])
     assert done.exit_code and "has votes on the clips there" in str(done.exception)
 

@@ -1,0 +1,46 @@
+"""Two numbers have two names: the gain, of ratios within blocks, and the gain of the means, which is the paper's."""
+
+import re
+import tomllib
+
+import pytest
+
+from base.places import PROJECT
+
+OF_MEANS, WITHIN = "gain of the means", "gain"
+TABLES = tomllib.loads((PROJECT / "analysis" / "report" / "tables.toml").read_text())
+
+
+def heading(table: str, column: str) -> str:
+    """The heading of a column in a table of the report."""
+    entries = [entry for entry in TABLES[table]["columns"] if not isinstance(entry, str)]
+    (found,) = [entry[1] for entry in entries if entry[0] == column]
+    return str(found)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "name"),
+    [
+        ("mean_gains", "gain", OF_MEANS),
+        ("comparisons", "gain", OF_MEANS),
+        ("comparisons", "ratio_gain", WITHIN),
+        ("loss_bounds", "gain", WITHIN),
+        ("sensitivity", "gain", WITHIN),
+        ("sensitivity", "paper_gain", OF_MEANS),
+        ("confirmatory", "gain", WITHIN),
+    ],
+)
+def test_a_column_is_named_by_which_gain_it_has(table: str, column: str, name: str) -> None:
+    assert heading(table, column) == name
+
+
+def test_documents_define_both() -> None:
+    for name, form in (("glossary.md", "| **{}** |"), ("read-a-report.md", "- **{}.**")):
+        text = (PROJECT / "docs" / name).read_text()
+        assert all(form.format(gain) in text for gain in (OF_MEANS, WITHIN)), name
+
+
+def test_a_table_of_negative_gains_says_that_negative_is_faster() -> None:
+    """It was headed "how much sooner", over numbers of which most are negative."""
+    (head,) = re.findall(r"^\|(.*)\| against TCP\+ \|", (PROJECT / "docs" / "reference.md").read_text(), re.MULTILINE)
+    assert "negative is faster" in head and "sooner" not in head
