@@ -66,6 +66,14 @@ ANALYSES: Mapping[Table, Analysis] = {
         findings.samples, findings.declared.family, findings.declared.family_metrics, findings.declared.confidence
     ),
     "block_means": lambda findings: stability.block_means(findings.campaign),
+    "carry_over": lambda findings: stability.carry_over(findings.campaign, findings.declared.family_metrics),
+    "wandering": lambda findings: stability.wandering(
+        findings.campaign,
+        findings.samples,
+        findings.declared.family,
+        findings.declared.family_metrics,
+        findings.declared.confidence,
+    ),
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
     "variants": lambda findings: VARIANTS(findings.campaign, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),

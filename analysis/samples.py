@@ -6,11 +6,11 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from analysis.runs import CampaignTable
+from analysis.runs import MACHINE, CampaignTable
 from analysis.statistics.samples import Samples, logarithms
 from base.errors import EyelevelError
 from dataset.declaration import declaration_of
-from dataset.table import RUNS, read_given_up
+from dataset.table import EARLIER_MACHINE, RUNS, read_given_up
 
 # Runs whose starts are further apart than this were not measured side by side.
 SIDE_BY_SIDE = pd.Timedelta(hours=1)
@@ -135,6 +135,22 @@ def starts_of(runs: pd.DataFrame) -> "pd.Series[pd.Timestamp]":
     """When each attempt began; NaT if that is unknown."""
     texts = runs["started_at"] if "started_at" in runs else pd.Series("", runs.index)
     return pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601")
+
+
+def sittings_of(runs: pd.DataFrame) -> "pd.Series[int]":
+    """The number of the sitting (1, 2, …) in which each attempt was made; 0 if its start is unknown.
+
+    A sitting is one uninterrupted stretch of measuring. A new one begins after a pause of more than SIDE_BY_SIDE, and
+    when a campaign is resumed from its package (which numbers the machines of earlier runs).
+    """
+    started = starts_of(runs).dropna().sort_values(kind="stable")
+    seconds = runs["seconds"][started.index].fillna(0) if "seconds" in runs else pd.Series(0.0, started.index)
+    # Lanes overlap, so the end is that of the longest run so far.
+    pauses = started - (started + pd.to_timedelta(seconds, unit="s")).cummax().shift()
+    machines = runs[MACHINE][started.index].astype(str) if MACHINE in runs else pd.Series("", started.index)
+    earlier = machines.str.partition(EARLIER_MACHINE, expand=False).str[2]
+    is_first = (pauses > SIDE_BY_SIDE) | (earlier != earlier.shift(fill_value=earlier.iloc[0] if len(earlier) else ""))
+    return (is_first.cumsum() + 1).reindex(runs.index, fill_value=0)
 
 
 def _in_order(names: set[str], order: Sequence[str]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 The first half of a campaign is compared with the second half; two random halves would be alike whatever happens. For
 effects of the machine the unit is a block: its runs share the state of the machine, and the canary. A warning needs a
 change that is large, and rarer by chance than ALARM_P, so that all diagnostics together are wrong in few campaigns.
+Carry-over, and ratios that wander, make verdicts wrong whatever their size, so they warn at WARNING_P.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +16,21 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.attempts import RUN, tried_in
+from analysis.balance import BLOCK
 from analysis.runs import CANARY_PREFIX, CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, metrics_in
+from analysis.samples import sittings_of, starts_of
 from analysis.statistics.contrast_table import CHANGE, contrast_columns, corrected, holm
+from analysis.statistics.dependence import (
+    FactorTest,
+    batch_test,
+    batches,
+    carry_over_test,
+    serial_test,
+    wander_p,
+    widened,
+)
 from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import WARNING_P
 from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts, logarithms, t_test_p
 
@@ -29,6 +42,9 @@ LARGE_CHANGE, LARGE_CORRELATION = 0.03, 0.2
 LEAST_FREEDOM = 4
 CELL_P = 0.01
 RATIO, TIME = "ratio", "time"
+BATCHES, SITTINGS = "batches", "sittings"
+# From this number on, the error between sittings is known well enough to be of use.
+LEAST_SITTINGS = 3
 DRIFTS, ALIKE = "drifts", "neighbours are alike"
 HALVES_COLUMNS = ["kind", "reference", "compared", "network", "metric", "sites", "change", "low", "high", "p"]
 HALVES_COLUMNS += ["p_corrected", "found_share", "warning"]
@@ -285,6 +301,122 @@ def _group_effect(groups: "pd.Series[Any]", values: "pd.Series[float]", freedom:
         else float(explained == 0)
     )
     return len(means), float(np.expm1(means.max() - means.min())), p
+
+
+def carry_over(campaign: CampaignTable, metrics: Sequence[str]) -> pd.DataFrame:
+    """Whether loads depend on the protocol that was loaded before them.
+
+    One row per network and metric with blocks of several loads. Columns: network, metric, runs; fastest and slowest
+    (the protocols after which loads are fastest and slowest); spread (the share by which these differ); ratio_off (the
+    largest error that this causes in a ratio of two protocols, as a share: in random order, about the spread over the
+    number of protocols); p (`dependence.carry_over_test`), p_corrected (Holm's over the table), warning.
+
+    The load before is the attempt before it in the same lane, of any block, valid or not; the first load of a sitting
+    has none. With two protocols, only the first loads of blocks tell carry-over from an effect of the place. So if
+    carry-over ends with a block (since a pause lies between blocks), two protocols do not show it, and the effect of
+    the place (`steps`) is the sum of what both carry over.
+    """
+    runs = _surroundings(campaign)
+    runs = runs[runs["valid"] & runs["previous"].notna()]
+    rows = []
+    for network in [name for name in campaign.networks if (runs["network"] == name).any()]:
+        for metric in (name for name in metrics if name in runs):
+            logs = logarithms(runs[metric].to_numpy(dtype=float))
+            known = runs.assign(log=logs)[(runs["network"] == network).to_numpy() & np.isfinite(logs)]
+            known = known[known.groupby(BLOCK)["log"].transform("size") > 1]
+            if known.empty:
+                continue
+            codes = [
+                known.groupby(names).ngroup().to_numpy()
+                for names in (["previous"], ["site"], ["site", "protocol"], BLOCK, ["place"])
+            ]
+            test, effects = carry_over_test(known["log"].to_numpy(), *codes)
+            row: dict[str, Any] = {"network": network, "metric": metric, "runs": len(known), "p": test.p}
+            if np.isfinite(test.p) and np.isfinite(effects).all():
+                names = sorted(set(known["previous"]))
+                carried = pd.Series(effects[codes[0]]).groupby(known["protocol"].to_numpy()).mean()
+                row |= {"fastest": names[int(effects.argmin())], "slowest": names[int(effects.argmax())]}
+                row |= {"spread": float(np.expm1(np.ptp(effects))), "ratio_off": float(np.expm1(np.ptp(carried)))}
+            rows.append(row)
+    columns = ["network", "metric", "runs", "fastest", "slowest", "spread", "ratio_off", "p"]
+    table = corrected(pd.DataFrame(rows, columns=columns), holm, ("p",))
+    table["warning"] = np.where(table["p_corrected"] < WARNING_P, "carry-over", "")
+    return table
+
+
+def wandering(
+    campaign: CampaignTable, samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], confidence: float
+) -> pd.DataFrame:
+    """Whether the ratios of `pairs` change while they are measured, by more than runs scatter.
+
+    Kind batches: batches of successive blocks of a network are compared, and each block with the one before it. Kind
+    sittings: if there are at least LEAST_SITTINGS with blocks of both protocols, these are compared. Columns: kind,
+    reference, compared, network, metric, blocks, groups (batches or sittings), serial (correlation with the block
+    before; kind batches only), gain (share: 0.1 is 10 % slower) with low and high (from blocks, with this `confidence`)
+    and wide_low and wide_high (from groups: their mean with Student's t), p, p_corrected (Holm's over the kind),
+    warning.
+    """
+    runs = _surroundings(campaign)
+    valid = runs[runs["valid"]]
+    rows = []
+    for pair in samples.measured(pairs):
+        reference, compared = (valid[valid["protocol"] == name] for name in pair)
+        both = reference.merge(compared, on=BLOCK, suffixes=("", "_compared"))
+        both["begin"] = both[["started", "started_compared"]].min(axis=1)
+        both = both.sort_values("begin", kind="stable")
+        ratios = block_ratios(samples, pair)
+        for metric in (name for name in metrics if name in samples.metrics):
+            means = mean_over_sites(ratios[:, :, samples.metrics.index(metric)])
+            logs = logarithms((both[f"{metric}_compared"] / both[metric]).to_numpy(dtype=float))
+            for n, network in enumerate(samples.networks):
+                known = both.assign(ratio=logs)[(both["network"] == network).to_numpy() & np.isfinite(logs)]
+                if known.empty:
+                    continue
+                centre, error, freedom = (float(of[n]) for of in (means.centre, means.error, means.freedom))
+                row = {**pair._asdict(), "network": network, "metric": metric, "blocks": len(known)}
+                row |= {"gain": float(np.expm1(centre)), **_interval("", centre, error, freedom, confidence)}
+                for kind, test, others in _wander_tests(known):
+                    wide = _interval("wide_", centre, *widened(error, test), confidence)
+                    rows.append(row | wide | {"kind": kind, "groups": len(test.effects), "p": test.p} | others)
+    columns = ["kind", *Pair._fields, "network", "metric", "blocks", "groups", "serial", "gain", "low", "high"]
+    table = pd.DataFrame(rows, columns=[*columns, "wide_low", "wide_high", "p"])
+    table["p_corrected"] = table.groupby("kind")["p"].transform(lambda p: holm(p.to_numpy()))
+    table["warning"] = np.where(table["p_corrected"] < WARNING_P, "wanders", "")
+    return table.sort_values("kind", kind="stable", ignore_index=True)
+
+
+def _wander_tests(blocks: pd.DataFrame) -> Iterable[tuple[str, FactorTest, dict[str, float]]]:
+    """The tests of the log ratios (column ratio) of the `blocks` of one network, which are in the order of measuring:
+    the kind, the test of its groups, and columns that differ from those of the test."""
+    ratios, site = blocks["ratio"].to_numpy(), blocks.groupby("site").ngroup().to_numpy()
+    test = batch_test(ratios, site, batches(len(blocks)))
+    serial, p = serial_test(ratios, site)
+    yield BATCHES, test, {"serial": serial, "p": wander_p(test.p, p)}
+    sitting = blocks.groupby("sitting").ngroup().to_numpy()
+    if sitting.max(initial=-1) + 1 >= LEAST_SITTINGS:
+        yield SITTINGS, batch_test(ratios, site, sitting), {}
+
+
+def _interval(prefix: str, centre: float, error: float, freedom: float, confidence: float) -> dict[str, float]:
+    """The columns low and high, as shares, of a log ratio `centre` with this `error`."""
+    reach = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error if freedom > 0 else float("nan")
+    return {f"{prefix}low": float(np.expm1(centre - reach)), f"{prefix}high": float(np.expm1(centre + reach))}
+
+
+@lru_cache(maxsize=1)
+def _surroundings(campaign: CampaignTable) -> pd.DataFrame:
+    """The rows of `tried_runs` with a known start, with their place in the block (0, 1, …), their sitting, and the
+    protocol that was loaded before (previous; missing if unknown). All callers share this table, so do not change
+    it."""
+    attempts = campaign.runs.assign(started=starts_of(campaign.runs), sitting=sittings_of(campaign.runs))
+    attempts = attempts[attempts["started"].notna()].sort_values("started", kind="stable")
+    lanes = [name for name in (MACHINE, LANE) if name in attempts]
+    attempts["previous"] = attempts.groupby([*lanes, "sitting"], dropna=False)["protocol"].shift()
+    key = [*RUN, "started"]
+    tried = tried_in(campaign)
+    tried = tried[tried["started"].notna()]
+    tried = tried.assign(place=tried.groupby(BLOCK).cumcount())
+    return tried.merge(attempts[[*key, "sitting", "previous"]].drop_duplicates(key), on=key, how="left")
 
 
 def metrics_off(blocks: pd.DataFrame) -> list[str]:

@@ -15,6 +15,7 @@ from analysis.report.conditions import of_conditions
 from analysis.report.verdicts import clauses, verdict_in_words, verdict_table
 from analysis.report.warnings import (
     of_balance,
+    of_carry_over,
     of_deviations,
     of_impossible_waits,
     of_losses,
@@ -23,6 +24,7 @@ from analysis.report.warnings import (
     of_single_sites,
     of_stability,
     of_waits,
+    of_wandering,
 )
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.samples import missing_times
@@ -166,6 +168,8 @@ def warnings(findings: Findings) -> list[str]:
     texts += of_conditions(findings.campaign.document)
     texts += of_single_sites(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
     texts += of_stability(findings["halves"], findings["drift"], findings["steps"])
+    texts += of_carry_over(findings["carry_over"])
+    texts += of_wandering(findings["wandering"])
     texts += [
         f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
         f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "

@@ -19,7 +19,7 @@ from analysis.processor import (
     wait_shares,
 )
 from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, records
-from analysis.stability import ALIKE, DRIFTS, RATIO
+from analysis.stability import ALIKE, BATCHES, DRIFTS, RATIO, SITTINGS
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share, span
@@ -331,6 +331,41 @@ def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame)
         rows = steps[steps["factor"] == factor]
         texts += _of_metrics(rows, factor, "spread", percent, f"Times depend on the {name} (slowest against fastest)")
     return [*texts, *of_concurrency(steps)]
+
+
+def of_carry_over(table: pd.DataFrame) -> list[str]:
+    """A warning if loads depend on the load before, from the table of `carry_over`."""
+    rows = table[table["warning"] != ""]
+    if rows.empty:
+        return []
+    worst = rows.loc[rows["ratio_off"].idxmax()]
+    return [
+        f"Times depend on which protocol was loaded before, in {len(rows)} of {len(table)} cases, most for "
+        f"{label(worst['metric'])} behind {label(worst['network'])} ({share(worst['spread'])} longer after "
+        f"{label(worst['slowest'])} than after {label(worst['fastest'])}). This alone changes ratios of two protocols "
+        f"by up to {share(worst['ratio_off'])}."
+    ]
+
+
+def of_wandering(table: pd.DataFrame) -> list[str]:
+    """Warnings about ratios that change while they are measured, from the table of `wandering`: a sentence for each
+    kind and pair."""
+    texts = []
+    groups = {BATCHES: "batches of successive blocks", SITTINGS: "sittings"}
+    for (kind, *pair), rows in table.groupby(["kind", "compared", "reference"], sort=False):
+        wandering = records(rows[rows["warning"] != ""])
+        cases = [
+            f"{label(row['metric'])} behind {label(row['network'])} "
+            f"{percent_interval(row['wide_low'], row['wide_high'])}, not "
+            f"{percent_interval(row['low'], row['high'])}"
+            for row in wandering
+        ]
+        if cases:
+            texts.append(
+                f"The ratio of {pair_label(*pair)} wanders while it is measured, by more than runs scatter, in "
+                f"{len(cases)} of {len(rows)} cases. Intervals from {groups[kind]} are longer: {_some_names(cases)}."
+            )
+    return texts
 
 
 def of_concurrency(steps: pd.DataFrame) -> list[str]:

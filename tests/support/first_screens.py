@@ -25,6 +25,7 @@ from analysis.statistics.hypotheses import Hypotheses
 from support.known_campaigns import (
     ADDED,
     CAMPAIGNS,
+    CARRY_OVER,
     DISAGREEMENT,
     DRIFT,
     EMPTY_SETTING,
@@ -39,6 +40,7 @@ from support.known_campaigns import (
     PLACE,
     PROCESSOR,
     UNUSUAL,
+    WANDER,
     write,
 )
 
@@ -56,6 +58,8 @@ PHRASES = {
     PROCESSOR: "longer for a processor|waited for a processor",
     IMPOSSIBLE: "longer waits for a processor than a load can have",
     NO_TIME: "is 0 or missing in",
+    CARRY_OVER: "depend on which protocol was loaded before",
+    WANDER: "wanders while it is measured",
     NO_COLUMN: "The campaign has no column of",
     FEW: "The fewest valid runs of a setting|intervals over sites are wide",
     UNUSUAL: "comparisons have unusual runs",

@@ -46,9 +46,11 @@ ADDED = "something was added after the first run"
 PROCESSOR = "loads waited for a processor"
 IMPOSSIBLE = "loads waited for longer than is possible"
 NO_TIME = "loads that count have no time"
+CARRY_OVER = "times depend on the load before"
+WANDER = "a ratio wanders while it is measured"
 KINDS = (
     *(EMPTY_SETTING, NOT_TOGETHER, PLACE, FIXED_ORDER, DRIFT, LOSSES, DISAGREEMENT, ONE_SITE, ADDED, PROCESSOR),
-    *(IMPOSSIBLE, NO_TIME),
+    *(IMPOSSIBLE, NO_TIME, CARRY_OVER, WANDER),
 )
 # Facts that may appear among the warnings of a first screen, and that are no fault of a campaign.
 NO_COLUMN = "a metric is missing"
@@ -90,6 +92,7 @@ WORK_SD, WAIT_SD = 0.1, 0.3
 OTHER_SERVERS = {"other-h2": ("tcp+", "other"), "other-h3": ("quic", "other")}
 # The factor by which all pages take longer in other browsers.
 BROWSER_LEVELS = {"chromium": 1.0, "firefox": 1.25}
+WANDER_LOADS = 80
 BEGIN = datetime(2026, 3, 2, 8, tzinfo=UTC)
 WEEK_S = 7 * 24 * 3600.0
 # The time of an attempt besides the load itself, and the time after which a load is cut off.
@@ -139,7 +142,8 @@ class KnownCampaign:
     attempts that a gate rejects and that are repeated. `broken`: (site, protocol) whose loads all fail. `blocks`:
     network → the number of blocks of each site, for campaigns that may stop early. `browsers`: all of a block's
     protocols are loaded in each browser. `programs`: server or browser → the factor by which QUIC takes longer with it,
-    in addition to `gains`.
+    in addition to `gains`. `carried`: protocol → the share by which the load after it takes longer. `wander`: the
+    scatter (ln) of QUIC's times between states of WANDER_LOADS loads each.
     """
 
     truth: str
@@ -166,6 +170,8 @@ class KnownCampaign:
     blocks: Mapping[str, int] = field(default_factory=dict)
     browsers: tuple[str, ...] = ("chromium",)
     programs: Mapping[str, float] = field(default_factory=dict)
+    carried: Mapping[str, float] = field(default_factory=dict)
+    wander: float = 0.0
 
     @property
     def site_names(self) -> tuple[str, ...]:
@@ -254,6 +260,30 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         "No protocol differs; everything takes 30 % longer at the end of the campaign than at its beginning.",
         FirstScreen({"": NO_CLAIM}, warnings=frozenset({DRIFT}), silent=frozenset({NOT_TOGETHER, PLACE, LOSSES})),
         drift=0.3,
+    ),
+    "carry-over": KnownCampaign(
+        "No protocol differs; every load that follows one over TCP+ takes 8 % longer.",
+        # Half of the effect looks like a difference: any verdict is allowed, but never without the warning.
+        FirstScreen(
+            {"": ANYTHING},
+            warnings=frozenset({CARRY_OVER}),
+            silent=frozenset(KINDS) - {CARRY_OVER},
+            named=frozenset({"tcp+", "quic"}),
+        ),
+        protocols=("tcp+", "quic"),
+        runs=10,
+        carried={"tcp+": 0.08},
+    ),
+    "wander": KnownCampaign(
+        "No protocol differs on average; QUIC's times change by 6 % (standard deviation) every 80 loads.",
+        FirstScreen(
+            {"": ANYTHING},
+            warnings=frozenset({WANDER}),
+            silent=frozenset({NOT_TOGETHER, PLACE, FIXED_ORDER, LOSSES, CARRY_OVER}),
+            named=frozenset({"tcp+", "quic"}),
+        ),
+        runs=10,
+        wander=0.06,
     ),
     "apart": KnownCampaign(
         "No protocol differs; they were measured one after the other, while everything became 30 % slower.",
@@ -519,6 +549,10 @@ def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, dr
     if campaign.is_heavy:
         # The positive half of Student's distribution with 2.5 degrees of freedom: no third moment.
         level += np.where(draw.random(size) < 0.1, np.log1p(np.abs(draw.standard_t(2.5, size))), 0)
+    level += np.log1p(table["protocol"].shift().map(campaign.carried).fillna(0).to_numpy(dtype=float))
+    if campaign.wander:
+        states = draw.normal(0, campaign.wander, size)[np.arange(size) // WANDER_LOADS]
+        level += np.where(is_quic, states, 0)
     has_picture = np.ones(size, dtype=bool)
     if campaign.no_picture:
         has_picture = draw.random(size) >= table["protocol"].map(campaign.no_picture).fillna(0)

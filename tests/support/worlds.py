@@ -13,6 +13,7 @@ from dataset.table import CampaignDocument
 
 NETWORKS = ("dsl", "lte")
 PROTOCOLS = ("tcp", "tcp+", "quic")
+WANDER_LOADS = 80
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,10 @@ class World:
     multiple of the usual time from which it rejects a load; these are repeated until one is not. `scatter` applies to
     runs and `blocks` to blocks (ln). `heavy`: one run in ten takes several times as long. `drift`: the share by which
     times grow during the campaign. `late`: a protocol that is measured a week later. `waits`: scatter of the time for
-    which loads wait for a processor (ln). `fixed`: the order is always the same.
+    which loads wait for a processor (ln). `fixed`: the order is always the same. `carried`: protocol → share by which
+    the load after it takes longer. `wander`: the scatter (ln) of QUIC's times between states of WANDER_LOADS loads
+    each. `sittings`: the campaign is measured in so many sittings, a day apart; `between`: the scatter (ln) of QUIC's
+    times between them.
     """
 
     sites: int = 12
@@ -42,27 +46,42 @@ class World:
     late: str = ""
     waits: float = 0.3
     fixed: bool = False
+    protocols: tuple[str, ...] = PROTOCOLS
+    carried: Mapping[str, float] = field(default_factory=dict)
+    wander: float = 0.0
+    sittings: int = 1
+    between: float = 0.0
 
 
 def campaign(world: World, seed: int) -> CampaignTable:
     """A campaign in this world."""
     draw = np.random.default_rng(seed)
-    shape = (world.runs, world.sites, len(NETWORKS), len(PROTOCOLS))
+    size = len(world.protocols)
+    shape = (world.runs, world.sites, len(NETWORKS), size)
     run, site, network, protocol = (axis.ravel() for axis in np.indices(shape))
     block = np.ravel_multi_index((run, site, network), shape[:3]) + 1
     order = (
-        np.arange(len(run)) % 3
+        np.arange(len(run)) % size
         if world.fixed
-        else draw.permuted(np.arange(len(run)).reshape(-1, 3) % 3, axis=1).ravel()
+        else draw.permuted(np.arange(len(run)).reshape(-1, size) % size, axis=1).ravel()
     )
     seconds = 60.0 * block + 12.0 * order
     level = np.log(np.array([900.0, 1500.0]))[network] + draw.normal(0, 0.5, world.sites)[site]
-    level += np.log1p([world.effects.get(name, 0.0) for name in PROTOCOLS])[protocol]
+    level += np.log1p([world.effects.get(name, 0.0) for name in world.protocols])[protocol]
     level += draw.normal(0, world.blocks, block.max())[block - 1] + np.log1p(world.drift) * block / block.max()
     body = np.exp(draw.normal(0, world.scatter, len(run)))
     if world.heavy:
         body *= np.where(draw.random(len(run)) < 0.1, 1 + draw.pareto(2.5, len(run)), 1)
-    names = np.array(PROTOCOLS)[protocol]
+    names = np.array(world.protocols)[protocol]
+    # New draws come from a separate stream, so that earlier worlds stay as they were.
+    later_draw, load = np.random.default_rng([seed, 2]), np.lexsort((order, block)).argsort()
+    before = np.append("", names[load.argsort()])[load]
+    level += np.log1p([world.carried.get(name, 0.0) for name in before])
+    sitting = (block - 1) * world.sittings // block.max()
+    states = later_draw.normal(0, world.wander, len(load))[load // WANDER_LOADS]
+    states += later_draw.normal(0, world.between, world.sittings)[sitting]
+    level += np.where(names == "quic", states, 0)
+    seconds = seconds + 86400 * sitting
     is_late = names == world.late
     table = pd.DataFrame({
         "site": np.char.add("s", np.char.zfill(site.astype(str), 2)), "network": np.array(NETWORKS)[network],
@@ -89,7 +108,9 @@ def campaign(world: World, seed: int) -> CampaignTable:
     kept = table[~is_lost | again].assign(attempt=np.where(again, 2, 1)[~is_lost | again])
     kept["at"] += 20 * (kept["attempt"] - 1)
     busy, kept = _busy(world, kept, np.random.default_rng([seed, 2]))
-    return table_of(pd.concat([rejected, *busy, kept], ignore_index=True).drop(columns="body"), world.runs)
+    protocols: dict[str, object] = {name: {} for name in world.protocols}
+    table = pd.concat([rejected, *busy, kept], ignore_index=True).drop(columns="body")
+    return table_of(table, world.runs, protocols=protocols)
 
 
 def _busy(world: World, runs: pd.DataFrame, draw: np.random.Generator) -> tuple[list[pd.DataFrame], pd.DataFrame]:

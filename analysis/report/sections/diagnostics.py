@@ -21,7 +21,8 @@ def diagnostics(findings: Findings) -> Section:
     """The section of the diagnostics."""
     canaries = ["canaries"] if findings.canary else []
     aa_tests = ["calibration"] if findings.aa_pairs else []
-    names = ("halves", "drift", "processor_waits", *canaries, "steps", *aa_tests, "link_use", "places")
+    order = ("steps", "carry_over", "wandering")
+    names = ("halves", "drift", "processor_waits", *canaries, *order, *aa_tests, "link_use", "places")
     unusual = ("unusual",) if len(findings["contrasts"]) else ()
     return Section(
         "diagnostics",
