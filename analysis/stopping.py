@@ -5,6 +5,7 @@ A network has enough blocks if each of its contrasts in the declared family is d
 mean over them. A network ends at the first look at which the report, too, would give each of its contrasts a verdict.
 """
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -64,13 +65,14 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
 
 
 def stopping_table(samples: Samples, hypotheses: Hypotheses, campaign: CampaignTable) -> pd.DataFrame:
-    """The number of blocks of every site after which `RUNS=auto` would have stopped.
+    """The number of blocks of every site after which `RUNS=auto` would have stopped, by Student's t.
 
     One row per network; columns: network, sites, blocks (the most of a site), enough (the blocks of every site after
     which the rule stops), decided and undecided (numbers of contrasts).
     """
     most = samples.values.shape[-1]
     looks = looks_of(campaign)
+    looks = looks and replace(looks, exchanges=False)
     ends: dict[str, tuple[int, int]] = {}
     for blocks in (blocks for blocks in (looks.blocks if looks else ()) if blocks <= most):
         table = confirmatory(samples.first(blocks), hypotheses, campaign.rtt_ms, looks, campaign.networks)

@@ -19,6 +19,8 @@ MOST_EXCHANGES = 2**20
 SAMPLES = (2**12, 2**16, MOST_EXCHANGES)
 MANY = 30
 SEED = 20
+# Sites are drawn together while their exchanges fit into a table of this length, which the processor's cache holds.
+TABLE = 2**12
 # Scores that differ by less are equal.
 SAME = 1e-9
 
@@ -30,19 +32,31 @@ def above_p(ratios: Array) -> float:
     most nine blocks of a site take part, so that all their exchanges fit into a table.
     """
     sites = [site[np.isfinite(site)] for site in ratios]
-    sites = [site for site in sites if len(site)]
-    if not any(len(site) > 1 for site in sites):
+    blocks = [len(site) for site in sites if len(site)]
+    several, single = sum(number > 1 for number in blocks), blocks.count(1)
+    if not several:
         return float("nan")
-    tables = [_means(site) for site in sites]
-    score = _Score(sites)
-    measured = float(score([table[:1] for table in tables])[0]) - SAME
-    blocks = sum(len(site) for site in sites)
-    if 2**blocks <= MOST_EXCHANGES:
-        return float((score(_all(tables)) >= measured).mean())
-    draw = np.random.default_rng(SEED)
+    tables = [_table(site) for site in sites if len(site)]
+
+    def score(sums: Array) -> Array:
+        """The mean over sites divided by its own error, up to a constant factor. A site with one block has the error of
+        a block at the other sites, as in `analysis.statistics.ratios.mean_over_sites`."""
+        total, variance, of_block = sums
+        variance = variance + of_block * single / several
+        with np.errstate(divide="ignore", invalid="ignore"):
+            constant = np.where(np.abs(total) < SAME, 0, np.inf * total)
+            return np.asarray(np.where(variance > SAME**2, total / np.sqrt(variance), constant))
+
+    measured = float(score(np.sum([table[:, 0] for table in tables], axis=0))) - SAME
+    if 2 ** sum(blocks) <= MOST_EXCHANGES:
+        (whole,) = _joined(tables, MOST_EXCHANGES)
+        return float((score(whole) >= measured).mean())
+    draw, tables = np.random.default_rng(SEED), _joined(tables, TABLE)
     for size in SAMPLES:
-        drawn = [table[draw.integers(0, len(table), size, dtype=np.uint16)] for table in tables]
-        extreme = int((score(drawn) >= measured).sum())
+        sums = np.zeros((3, size))
+        for table in tables:
+            sums += table[:, draw.integers(0, table.shape[1], size, dtype=np.uint16)]
+        extreme = int((score(sums) >= measured).sum())
         if extreme >= MANY:
             break
     # The measured exchange is one of all.
@@ -64,37 +78,23 @@ def _sign(ratios: Array) -> float:
     return -1.0 if np.sum(centres) < 0 else 1.0
 
 
-def _means(site: Array) -> Array:
-    """The mean of a site's ratios for each exchange of its blocks; the first is that without any."""
-    signs = 1 - 2 * (np.arange(2 ** len(site))[:, None] >> np.arange(len(site)) & 1)
-    return np.asarray(signs @ site / len(site))
+def _table(site: Array) -> Array:
+    """For each exchange of a site's blocks: the mean of its ratios, the variance of this mean, and the variance of one
+    ratio (3 x exchanges). The first is that without any exchange."""
+    blocks = len(site)
+    signs = 1 - 2 * (np.arange(2**blocks)[:, None] >> np.arange(blocks) & 1)
+    mean = signs @ site / blocks
+    # Rounding may make a variance of 0 negative.
+    variance = np.maximum(0, (site**2).mean() - mean**2) / max(1, blocks - 1)
+    return np.stack([mean, variance, blocks * variance])
 
 
-def _all(tables: list[Array]) -> list[Array]:
-    """All combinations of the sites' exchanges: for each site an array over the combinations."""
-    grid = np.meshgrid(*(np.arange(len(table)) for table in tables), indexing="ij", copy=False)
-    return [table[places.ravel()] for table, places in zip(tables, grid, strict=True)]
-
-
-class _Score:
-    """The mean over sites, divided by its own error, up to a constant factor. A site with one block has the error of a
-    block at the other sites, as in `analysis.statistics.ratios.mean_over_sites`."""
-
-    def __init__(self, sites: list[Array]) -> None:
-        self.blocks = [len(site) for site in sites]
-        self.squares = [float((site**2).mean()) for site in sites]
-
-    def __call__(self, means: list[Array]) -> Array:
-        total, variance, of_block = (np.zeros(len(means[0])) for _ in range(3))
-        several = sum(blocks > 1 for blocks in self.blocks)
-        for mean, blocks, square in zip(means, self.blocks, self.squares, strict=True):
-            total += mean
-            if blocks > 1:
-                # Rounding may make a variance of 0 negative.
-                one = np.maximum(0, square - mean**2) / (blocks - 1)
-                variance += one
-                of_block += one * (blocks / several)
-        variance += of_block * (len(self.blocks) - several)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            constant = np.where(np.abs(total) < SAME, 0, np.inf * total)
-            return np.asarray(np.where(variance > SAME**2, total / np.sqrt(variance), constant))
+def _joined(tables: list[Array], most: int) -> list[Array]:
+    """`tables`, with several sites in one while that has at most `most` exchanges; sites add up."""
+    joined = tables[:1]
+    for table in tables[1:]:
+        if joined[-1].shape[1] * table.shape[1] <= most:
+            joined[-1] = (joined[-1][:, :, None] + table[:, None, :]).reshape(3, -1)
+        else:
+            joined.append(table)
+    return joined
