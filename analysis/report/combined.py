@@ -12,13 +12,14 @@ from analysis.report.section import ReportFigure, ReportTable, Section, text_tab
 from analysis.report.write import write_tables
 from analysis.runs import records
 from analysis.statistics.outcomes import EQUIVALENT, NOT_DECIDED
-from analysis.text import label, level, number, p_value, pair_label, percent, percent_interval, plural, share
+from analysis.text import label, level, listing, number, p_value, pair_label, percent, percent_interval, plural, share
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 
 # The version of the JSON document (docs/combine.md); it grows if a key changes its meaning or is removed.
 FORMAT = 1
 INDEX, JSON = "index.html", "combine.json"
+OPEN = "are neither shown to agree nor to disagree"
 CONTRAST: dict[Any, Any] = {
     ("compared", "reference"): ("protocols", pair_label),
     "network": ("network", label),
@@ -27,9 +28,12 @@ CONTRAST: dict[Any, Any] = {
 GAIN: dict[Any, Any] = {"gain": ("gain", percent), ("gain_low", "gain_high"): ("interval", percent_interval)}
 
 
-def sentences(combination: Combination) -> list[str]:
-    """One sentence for each contrast, and the facts that they rest on."""
-    texts = [_sentence(row) for row in records(combination.contrasts)]
+def summary(combination: Combination) -> list[str]:
+    """On how many contrasts the campaigns agree, and the facts that limit what is known."""
+    words = {AGREE: AGREE, DISAGREE: DISAGREE, NOT_DECIDED: OPEN}
+    numbers = combination.contrasts["agreement"].value_counts()
+    parts = [f"{words[one]} on {plural('contrast', numbers[one])}" for one in words if one in numbers]
+    texts = [f"The campaigns {listing(parts)}."]
     if (combination.contrasts["campaigns"] == 2).any():
         texts.append(
             "Two campaigns hardly show how campaigns differ (1 degree of freedom), so their combined interval is long: "
@@ -38,8 +42,12 @@ def sentences(combination: Combination) -> list[str]:
     return texts + [f"{text[:1].upper()}{text[1:]}." for text in combination.notes]
 
 
+def sentences(combination: Combination) -> list[str]:
+    """For each contrast its verdict, and whether the campaigns agree."""
+    return [_sentence(row) for row in records(combination.contrasts)]
+
+
 def _sentence(row: Mapping[str, Any]) -> str:
-    """The verdict of a contrast, and whether its campaigns agree."""
     verdict, compared, reference = row["verdict"], label(row["compared"]), label(row["reference"])
     texts = {
         EQUIVALENT: f"{compared} and {reference} are equivalent",
@@ -50,7 +58,7 @@ def _sentence(row: Mapping[str, Any]) -> str:
         AGREE: f"agree: any two differ by less than {share(row['margin'])}",
         DISAGREE: f"do not agree: their true gains have a standard deviation of {share(row['tau'])}",
     }
-    agreement = agreements.get(row["agreement"], "are neither shown to agree nor to disagree")
+    agreement = agreements.get(row["agreement"], OPEN)
     return (
         f"{label(row['network'])}, {label(row['metric'])}: {outcome} ({percent(row['gain'])}, "
         f"{percent_interval(row['gain_low'], row['gain_high'])}); the {row['campaigns']} campaigns {agreement}."
@@ -58,7 +66,7 @@ def _sentence(row: Mapping[str, Any]) -> str:
 
 
 def tables(combination: Combination) -> list[ReportTable]:
-    """The tables of the page; the first one is also the terminal's."""
+    """The tables of the page."""
     hypotheses, contrasts = combination.hypotheses, combination.contrasts
     texts = text_table(
         contrasts,
@@ -118,7 +126,7 @@ def write(combination: Combination, into: Path) -> Path:
         "Gains of each campaign, and combined, with intervals. An arrow: the interval is longer than shown.",
         draw_combined,
         (combination.contrasts, combination.gains),
-        " ".join(_sentence(row) for row in records(combination.contrasts)),
+        " ".join(sentences(combination)),
     )
     section = Section("gains", "Gains", figures=(figure,), tables=tuple(tables(combination)))
     with replacing_folder(into, JSON) as new:
@@ -133,6 +141,7 @@ def write(combination: Combination, into: Path) -> Path:
                 **page_basics(next(iter(combination.campaigns.values())).document),
                 campaigns=combination.campaigns,
                 section=section,
+                summary=summary(combination),
                 sentences=sentences(combination),
             )
         )

@@ -13,6 +13,8 @@ from eyelevel.arguments import begin, campaign_folder
 from eyelevel.commands.compare import require_comparable
 from eyelevel.options import parameters_of
 
+COLUMNS = ("gain", "interval", "verdict", "between campaigns", "campaigns agree")
+
 
 @click.command(params=parameters_of("combine"))
 def main(campaigns: tuple[str, ...], into: Path | None) -> None:
@@ -36,7 +38,8 @@ def main(campaigns: tuple[str, ...], into: Path | None) -> None:
 
     from analysis import hypotheses, runs
     from analysis.combining import combine
-    from analysis.report.combined import INDEX, JSON, sentences, tables, write
+    from analysis.report.combined import INDEX, JSON, summary, tables, write
+    from analysis.runs import records
 
     first, *others = loaded = [runs.load(folder) for folder in folders]
     for other in others:
@@ -47,12 +50,15 @@ def main(campaigns: tuple[str, ...], into: Path | None) -> None:
     question = hypotheses.of_campaign(folders[0], first.document).restricted_to(first.protocols, first.metrics)
     combination = combine(by_name, question)
     folder = write(combination, into)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("over all campaigns", *COLUMNS):
+        table.add_column(column)
     texts = tables(combination)[0].texts
-    table = Table(*texts.columns, title=f"{len(by_name)} campaigns", title_justify="left", box=box.SIMPLE_HEAD)
-    for row in texts.itertuples(index=False):
-        table.add_row(*map(str, row))
+    for row in records(texts):
+        what = f"{row['protocols']} on {row['network']}, {row['metric']}"
+        table.add_row(what, *(row[column] for column in COLUMNS))
     console = terminal()
     console.print(table)
-    for line in sentences(combination):
+    for line in summary(combination):
         print_line(console, line)
     console.print(f"{folder / INDEX}, {JSON}", soft_wrap=True)
