@@ -22,7 +22,7 @@ Slow and lost loads have no threshold: B is worse if their share is shown to be 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -398,7 +398,8 @@ def differences(a: CampaignTable, b: CampaignTable) -> pd.DataFrame:
 
 def _facts(campaign: CampaignTable) -> dict[str, str]:
     document = campaign.document
-    parts = {name: getattr(document, name) for name in ("versions", "machine", "settings", "lanes")}
+    parts = {name: getattr(document, name) for name in ("versions", "machine", "lanes")}
+    parts["settings"] = asdict(document.settings)
     parts["hypotheses"] = document.hypotheses.get("sha256", NOT_KNOWN)
     return dict(_flat("", parts))
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "waterfall": "show the requests of one run, or of two side by side, over time",
     "user-study": "write a user study of a campaign's films, and collect votes",
     "compare": "compare campaign B with campaign A, before and after a change",
+    "combine": "combine campaigns of several machines or years, and test whether they agree",
     "quiet-times": "show how shorter quiet times would have changed the runs of campaigns",
     "networks": "list the networks, and draw their rates and delays over time",
     "convert-trace": "convert published traces and logs into a conditions file or a delivery trace",

@@ -1,4 +1,4 @@
-"""The gain of each pair over all sites with its intervals, by network and metric."""
+"""The gain of each pair over all sites with its intervals, by network and metric; also of several campaigns."""
 
 from collections.abc import Sequence
 
@@ -81,6 +81,68 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
         return figure
 
 
+def draw_combined(contrasts: pd.DataFrame, gains: pd.DataFrame) -> Figure:
+    """Draw the tables of `analysis.combining.Combination`: a panel for each metric, and for each network and pair a row
+    of the combined gain, in the colour of its verdict, above the rows of its campaigns.
+
+    A combined interval that does not fit ends in an arrow at the edge of its panel: with two campaigns it would leave
+    all else invisible.
+    """
+    key = ["network", "reference", "compared"]
+    rows = gains.groupby(key, sort=False)["campaign"].unique()
+    starts = np.cumsum([0, *(len(names) + 1 for names in rows)])
+    metrics = contrasts["metric"].unique()
+    with figure_style():
+        figure = Figure(figsize=(PAGE_INCHES, 1.0 + 0.17 * starts[-1]), layout="constrained")
+        panels = np.atleast_1d(figure.subplots(1, len(metrics), sharey=True))
+        for axes, metric in zip(panels, metrics, strict=True):
+            of_metric = rows_of(gains, metric=metric)
+            least, most = min(0, of_metric["gain_low"].min()), max(0, of_metric["gain_high"].max())
+            limits = least - 0.1 * (most - least), most + 0.1 * (most - least)
+            for start, (setting, names) in zip(starts, rows.items(), strict=False):
+                for row in rows_of(of_metric, **dict(zip(key, setting, strict=True))).to_dict("records"):
+                    y = start + 1 + list(names).index(row["campaign"])
+                    axes.plot([row["gain_low"], row["gain_high"]], [y, y], color="0.4", linewidth=1)
+                    axes.plot(row["gain"], y, "s", color="0.4", markersize=3)
+                for row in rows_of(contrasts, metric=metric, **dict(zip(key, setting, strict=True))).to_dict("records"):
+                    color = VERDICT_MARKS[row["verdict"]][0]
+                    margin = [1 / (1 + row["margin"]) - 1, row["margin"]]
+                    axes.fill_between(margin, start - 0.5, start + len(names) + 0.5, color="0.93", linewidth=0)
+                    ends = np.clip([row["gain_low"], row["gain_high"]], *limits)
+                    axes.plot(ends, [start, start], color=color, linewidth=2)
+                    axes.plot(row["gain"], start, "D", color=color, markersize=5)
+                    for end, whole, mark in zip(ends, (row["gain_low"], row["gain_high"]), "<>", strict=True):
+                        if end != whole:
+                            axes.plot(end, start, mark, color=color, markersize=5, clip_on=False)
+            axes.set_xlim(limits)
+            axes.set_title(label(metric))
+            _gain_axis(axes, PANEL_TICKS)
+        texts = [
+            text
+            for (network, reference, compared), names in rows.items()
+            for text in (f"{label(network)}   {label(compared)} / {label(reference)}", *names)
+        ]
+        panels[0].set_yticks(range(len(texts)), texts)
+        panels[0].set_ylim(len(texts) - 0.4, -0.6)
+        for place, text in enumerate(panels[0].get_yticklabels()):
+            text.set(parse_math=False, fontsize=SMALL, fontweight="bold" if place in starts else "normal")
+        for verdict, (color, _) in VERDICT_MARKS.items():
+            if (contrasts["verdict"] == verdict).any():
+                panels[0].plot([], [], "D-", color=color, markersize=5, label=f"combined: {verdict}")
+        panels[0].plot([], [], "s-", color="0.4", markersize=3, linewidth=1, label="one campaign")
+        panels[0].fill_between([], [], color="0.93", label="counts as equivalent")
+        figure.supxlabel("\N{LEFTWARDS ARROW} faster      gain      slower \N{RIGHTWARDS ARROW}", fontsize=8)
+        figure.legend(loc="outside upper center", ncols=4)
+        return figure
+
+
+def _gain_axis(axes: Axes, ticks: int) -> None:
+    """Mark a gain of 0 on `axes`, and set about `ticks` ticks."""
+    axes.axvline(0, color="0.4", linewidth=0.7)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
+    axes.xaxis.set_major_locator(MaxNLocator(ticks))
+
+
 def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair], ticks: int) -> None:
     """Label the rows of `axes`, each a network and a pair, mark a gain of 0, and set about `ticks` ticks."""
     labels = [
@@ -88,9 +150,7 @@ def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair], ticks: int
         for network in networks
         for place, pair in enumerate(pairs)
     ]
-    axes.axvline(0, color="0.4", linewidth=0.7)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
-    axes.xaxis.set_major_locator(MaxNLocator(ticks))
+    _gain_axis(axes, ticks)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     for place in range(1, len(networks)):

@@ -278,17 +278,18 @@ def document(change: CampaignChange) -> dict[str, Any]:
             name: {"name": campaign.name, "begun_at": campaign.document.begun_at, "valid_runs": len(campaign.valid)}
             for name, campaign in (("a", change.a), ("b", change.b))
         },
-        "over_sites": _rows(change.over_sites),
-        "sites": _rows(change.sites),
-        "shares": _rows(change.shares),
-        "contrasts": _rows(change.contrasts),
-        "canaries": _rows(change.canaries),
-        "differences": _rows(change.differences),
+        "over_sites": plain_rows(change.over_sites),
+        "sites": plain_rows(change.sites),
+        "shares": plain_rows(change.shares),
+        "contrasts": plain_rows(change.contrasts),
+        "canaries": plain_rows(change.canaries),
+        "differences": plain_rows(change.differences),
         "unmatched": list(change.unmatched),
     }
 
 
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+def plain_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `table` for JSON: numbers of Python, and None in place of NaN and infinity."""
     return [{name: _plain(value) for name, value in row.items()} for row in records(table)]
 
 

@@ -1,5 +1,5 @@
 # Written by 'PYTHONPATH=tests:. python -m support.every_option'.
-TARGETS := answer record import export close site-info replay campaign status review report figures reference package waterfall user-study compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion ladder grid states packets figure2 fairness fidelity video
+TARGETS := answer record import export close site-info replay campaign status review report figures reference package waterfall user-study compare combine quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion ladder grid states packets figure2 fairness fidelity video
 NEEDS_import := FROM
 EXAMPLE_import := make import FROM=../recordings/www.yelp.com
 NEEDS_export := SITE AS
@@ -22,6 +22,8 @@ NEEDS_user-study := CAMPAIGN
 EXAMPLE_user-study := make user-study CAMPAIGN=try STUDY=my-study.toml
 NEEDS_compare := A B
 EXAMPLE_compare := make compare A=before B=after WORSE_THAN=3%
+NEEDS_combine := CAMPAIGN
+EXAMPLE_combine := make combine CAMPAIGN=laptop,server,laptop-2027
 NEEDS_quiet-times := CAMPAIGN
 EXAMPLE_quiet-times := make quiet-times CAMPAIGN=try QUIET_MS=1000,2000
 NEEDS_convert-trace := FROM INTO

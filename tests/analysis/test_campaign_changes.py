@@ -98,6 +98,15 @@ def test_what_has_nothing_in_common_is_refused(before: CampaignTable) -> None:
         changed(before, others)
 
 
+def test_each_setting_that_differs_is_a_difference_and_other_recordings_are_named(before: CampaignTable) -> None:
+    sites = {name: {"sha256": "1"} for name in before.settings.sites}
+    settings = [replace(before.settings, sites=sites | {"s01": {"sha256": digest}}, seed=5) for digest in "12"]
+    a, b = (replace(before, document=replace(before.document, settings=one)) for one in settings)
+    change = changed(a, b)
+    assert change.differences.to_numpy().tolist() == [["settings sites s01 sha256", "1", "2"]]
+    assert "The recordings of s01 are not the same in A and B: these are other pages." in sentences(change)
+
+
 def release(lost: Mapping[str, float], slow: Mapping[str, float], noise: int) -> CampaignTable:
     """A campaign of the same pages on LTE. `lost`, `slow`: protocol → share of loads that are lost, or take six times
     as long; `noise` is the seed of its runs' noise."""

@@ -166,7 +166,8 @@ def test_a_request_log_that_cannot_be_written_is_refused_before_the_command_runs
 def test_a_package_or_a_comparison_that_cannot_be_written_is_refused_before_it_is_made(tmp_path: Path) -> None:
     simulated = tmp_path / "campaign"
     CliRunner().invoke(program, ["simulate", str(simulated), "--runs", "2", "--sites", "2"], catch_exceptions=False)
-    for words in (["package", simulated], ["report", simulated], ["compare", "--a", simulated, "--b", simulated]):
+    compared = ["compare", "--a", simulated, "--b", simulated]
+    for words in (["package", simulated], ["report", simulated], compared, ["combine", simulated, simulated]):
         done = CliRunner().invoke(program, [*map(str, words), "--into", str(simulated / "runs.csv")])
         assert isinstance(done.exception, EyelevelError) and "runs.csv cannot be written" in str(done.exception)
         assert "reading" not in done.output

@@ -49,6 +49,7 @@ FAULTS: dict[tuple[str, ...], str] = {
     ("user-study", "write", UNKNOWN): "there is no campaign",
     ("waterfall", UNKNOWN, "--proto", "tcp"): "there is no campaign",
     ("compare", "--a", UNKNOWN, "--b", UNKNOWN): "there is no campaign",
+    ("combine", UNKNOWN, UNKNOWN): "there is no campaign",
 }
 
 # Runs each command line on standard input; prints its output, and which heavy modules it loaded that no earlier one had
