@@ -79,7 +79,8 @@ def mean_ratio(pairs: pd.DataFrame) -> Interval:
 
 
 def robust_ratio(pairs: pd.DataFrame) -> Interval:
-    """The mean over settings of the location of their ratios (Huber's estimate), which is robust against a few outliers."""
+    """The mean over settings of the location of their ratios (Huber's estimate), which is robust against a few
+    outliers."""
     table = pairs.pivot(index=SETTING, columns=["pair", "run"], values="ratio").to_numpy()
     ratio = mean_over_sites(table)
     low, high = ratio.interval(CONFIDENCE)

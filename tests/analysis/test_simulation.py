@@ -13,22 +13,6 @@ def test_nothing_is_found_where_there_is_nothing(noise: truth.Noise) -> None:
         assert truth.consistent(count, 2000, 0.05, slack=0.003), name
 
 
-def test_intervals_of_the_gain_cover() -> None:
-    covered = truth.gain_covered(truth.normal, 2000, 31, -0.05, seed=2)
-    assert truth.consistent(covered, 2000, 0.95, slack=0.005)
-
-
-def test_intervals_of_the_shift_cover_whatever_the_tail() -> None:
-    covered = truth.shift_covered(truth.heavy, 2000, 31, -50, seed=3)
-    assert truth.consistent(covered, 2000, 0.95, slack=0.003)
-
-
-@pytest.mark.slow
-def test_intervals_over_sites_cover() -> None:
-    for covered in truth.sites_covered(60, 12, 7, 0.05, seed=4):
-        assert truth.consistent(covered, 60, 0.95, slack=0.02)
-
-
 def test_a_simulated_effect_is_found() -> None:
     a, b = truth.two_samples(truth.normal, 500, 31, -0.05, seed=5)
     significant = (anova_p(a, b) < 0.01).sum()

@@ -1,12 +1,12 @@
-"""The announcement of RUNS=auto before a campaign."""
+"""The announcement before a campaign."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from eyelevel.auto_runs import announcement, plan_of
 
 from analysis.hypotheses import DECLARED
+from eyelevel.announcement import announcement, plan_of
 from measure.campaign.campaign import Campaign
 from measure.host.lanes import Lanes
 from record.demo import generate
@@ -26,12 +26,22 @@ def campaign_on(folder: Path, *names: str) -> Campaign:
 @pytest.mark.slow
 def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) -> None:
     campaign = campaign_on(tmp_path, "dsl")
-    first, _ = announcement(campaign)
+    *_, first, _ = announcement(campaign)
     assert first.startswith("RUNS=auto: about ")
-    in_lanes, *_ = announcement(replace(campaign, lanes=Lanes(2)))
+    *_, in_lanes, _ = announcement(replace(campaign, lanes=Lanes(2)))
     assert (first.rpartition(" of ")[2], in_lanes.rpartition(" of ")[2]) == ("10 min", "5 min")
     (line,) = announcement(replace(campaign, protocols={"tcp": PROTOCOLS["tcp"]}))
     assert "nothing to compare" in line
+
+
+def test_a_campaign_says_what_it_can_show(tmp_path: Path) -> None:
+    campaign = replace(campaign_on(tmp_path, "dsl", "mss"), auto=False, runs=5)
+    heading, dsl, mss = announcement(campaign)
+    assert heading == "chances of a verdict after 5 runs of each, if what is stated is true:"
+    assert dsl.startswith("  dsl: a difference of 5 % ")
+    assert dsl.endswith("(less than 12 ms, finer than one picture of the browser (17 ms))")
+    assert mss.endswith("(less than 380 ms)")
+    assert announcement(replace(campaign, protocols={"tcp": PROTOCOLS["tcp"]})) == []
 
 
 def test_margins_use_the_round_trip_time_of_the_whole_path_with_a_hop(tmp_path: Path) -> None:
