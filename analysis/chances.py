@@ -27,12 +27,12 @@ FRAME_MS = 1000 / 60
 class Chances:
     """The chances of the verdicts on one network, each between 0 and 1.
 
-    `found`: that of *faster* or *slower* for each of DIFFERENCES, if it is the true one. `equivalent`: that of
+    `difference`: that of *faster* or *slower* for each of DIFFERENCES, if it is the true one. `equivalent`: that of
     *equivalent* if there is no difference. `margin_ms`: the difference below which protocols count as equivalent.
     """
 
     network: str
-    found: tuple[float, ...]
+    difference: tuple[float, ...]
     equivalent: float
     margin_ms: float
 
@@ -49,20 +49,20 @@ def chances(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected]
         added_ms = hypotheses.equivalence_round_trips * plan.rtt_ms[client.network]
         shares = added_ms / times_ms if added_ms else np.full(sites, hypotheses.equivalence_margin)
         of_mean = expected[client.network].scatter / np.sqrt(sites * plan.runs)
-        found, equivalent = (0.0,) * len(DIFFERENCES), 0.0
+        difference, equivalent = (0.0,) * len(DIFFERENCES), 0.0
         if freedom:
             bound = stats.t.isf(two_sided, freedom)
             shift = np.log1p(DIFFERENCES) / of_mean
             exact = stats.nct.sf(bound, freedom, shift)
             # The noncentral t cannot be computed far out; there it equals the normal distribution.
-            found = tuple(np.where(np.isfinite(exact), exact, stats.norm.sf(bound - shift)).tolist())
+            difference = tuple(np.where(np.isfinite(exact), exact, stats.norm.sf(bound - shift)).tolist())
             # The estimated error varies, too: these are equally likely values of it.
             places = (np.arange(SCATTERS) + 0.5) / SCATTERS
             errors = np.sqrt(stats.chi2.ppf(places, freedom) / freedom)
             room = np.log1p(shares).mean() / of_mean - stats.t.isf(one_sided, freedom) * errors
             equivalent = float(np.maximum(0, 2 * stats.norm.cdf(room) - 1).mean())
         margin_ms = added_ms or float((shares * times_ms).mean())
-        result.append(Chances(name, found, equivalent, margin_ms))
+        result.append(Chances(name, difference, equivalent, margin_ms))
     return result
 
 
@@ -70,13 +70,13 @@ def chance_lines(all_chances: list[Chances], runs: int) -> list[str]:
     """The lines to print before a campaign of this number of `runs`."""
     lines = [f"chances of a verdict after {runs} runs of each, if what is stated is true:"]
     for one in all_chances:
-        found = ", ".join(
+        differences = ", ".join(
             f"a difference of {100 * share:.0f} % {_percent(chance)}"
-            for share, chance in zip(DIFFERENCES, one.found, strict=True)
+            for share, chance in zip(DIFFERENCES, one.difference, strict=True)
         )
         fine = f", finer than one picture of the browser ({FRAME_MS:.0f} ms)" if one.margin_ms < FRAME_MS else ""
         none = f"no difference {_percent(one.equivalent)} (less than {one.margin_ms:.0f} ms{fine})"
-        lines.append(f"  {one.network}: {found}, {none}")
+        lines.append(f"  {one.network}: {differences}, {none}")
     return lines
 
 

@@ -38,7 +38,7 @@ BOUNDS_COLUMNS = ["reference", "compared", "network", "metric", "blocks", "lost_
 BOUNDS_COLUMNS += ["lost_p_corrected", "gain", "gain_low", "gain_high", "slower_share", "rank_p_corrected", "warning"]
 # The duration of a load: its page load time (ms). A load without one is compared by the duration of the attempt (s).
 DURATIONS = ("plt", "seconds")
-# What tests of rejections may show.
+# Results that tests of rejections may have.
 MORE, LONGER = "more over some protocols", "longer than those that count"
 
 
@@ -147,14 +147,14 @@ def rejection_tests(campaign: CampaignTable) -> pd.DataFrame:
             share, others = (np.nansum(runs[some]) / max(1, counts(runs[some]).sum()) for some in (is_more, ~is_more))
             some_attempts = attempts[(attempts["network"] == network) & attempts["kind"].isin(["", kind])]
             longer_share, longer_p = _longer(some_attempts)
-            shown = {MORE: is_more.any(), LONGER: tests * longer_p < WARNING_P}
+            results = {MORE: is_more.any(), LONGER: tests * longer_p < WARNING_P}
             rows.append({
                 "network": network, "kind": kind, "runs": int(total),
                 "protocols": ", ".join(name for name, is_one in zip(protocols, is_more, strict=True) if is_one),
                 "share": share if is_more.any() else np.nan, "others_share": others if is_more.any() else np.nan,
                 "p_corrected": np.fmin.reduce(p), "longer_share": longer_share,
                 "longer_p_corrected": min(1.0, tests * longer_p) if np.isfinite(longer_p) else np.nan,
-                "warning": "; ".join(word for word, is_one in shown.items() if is_one),
+                "warning": "; ".join(word for word, is_one in results.items() if is_one),
             })  # fmt: skip
     table = pd.DataFrame(rows, columns=REJECTION_COLUMNS)
     return table.sort_values("network", key=lambda names: names.map(networks.index), kind="stable", ignore_index=True)

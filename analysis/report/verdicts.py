@@ -40,8 +40,8 @@ def verdict_table(findings: Findings) -> pd.DataFrame:
     contrasts = pd.MultiIndex.from_frame(table[OVER_SITES])
     tau = of_sites.set_index(OVER_SITES)["tau"].reindex(contrasts).to_numpy(dtype=float)
     is_scattered = tau > np.log1p(table["margin"].to_numpy(dtype=float))
-    shown = pd.MultiIndex.from_frame(differing(of_sites, findings.declared)[OVER_SITES])
-    pages_differ = is_scattered & contrasts.isin(shown)
+    cells = pd.MultiIndex.from_frame(differing(of_sites, findings.declared)[OVER_SITES])
+    pages_differ = is_scattered & contrasts.isin(cells)
     verdict = table["verdict"].mask(table["verdict"].eq(EQUIVALENT) & is_scattered, EQUAL_ON_AVERAGE)
     word = verdict.mask(verdict.eq(EQUAL_ON_AVERAGE) & pages_differ, NOT_BY_PAGE)
     bounds = findings["loss_bounds"]
@@ -100,7 +100,7 @@ def beside(findings: Findings, pair: Pair) -> list[str]:
 
 
 def clauses(findings: Findings, row: Mapping[str, Any]) -> list[str]:
-    """What stands beside the verdict of one row of `verdict_table`."""
+    """The clauses that follow the verdict of one row of `verdict_table`."""
     differ, slow = pages(findings, row), slow_loads(findings, row)
     others = rows_of(findings["other_metrics"], **{name: row[name] for name in OVER_SITES})
     return [

@@ -53,8 +53,8 @@ def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> Factor
     nothing = FactorTest(np.full(levels, np.nan), np.nan, 0, 0, np.nan)
     if len(values) < 2:
         return nothing
-    left = without(np.column_stack([values, np.eye(levels)[factor]]), others)
-    target, dummies = left[:, 0], left[:, 1:]
+    residuals = without(np.column_stack([values, np.eye(levels)[factor]]), others)
+    target, dummies = residuals[:, 0], residuals[:, 1:]
     # A level that the other factors determine leaves only rounding errors.
     between = int(np.linalg.matrix_rank(dummies, tol=SMALL_EFFECT * np.sqrt(len(values))))
     effects = np.linalg.lstsq(dummies, target, rcond=SMALL_EFFECT)[0]
@@ -69,18 +69,18 @@ def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> Factor
 
 def without(values: Array, factors: Sequence[Codes]) -> Array:
     """`values` (one row for each value, any columns) less the means of the groups of all `factors`."""
-    left = values - values.mean(axis=0)
+    residuals = values - values.mean(axis=0)
     sizes = [np.maximum(np.bincount(of), 1)[:, None] for of in factors]
-    limit = SMALL_MEAN * float(np.abs(left).max(initial=0))
+    limit = SMALL_MEAN * float(np.abs(residuals).max(initial=0))
     for _ in range(MOST_ROUNDS):
         largest = 0.0
         for of, size in zip(factors, sizes, strict=True):
-            means = np.stack([np.bincount(of, column) for column in left.T], axis=1) / size
-            left -= means[of]
+            means = np.stack([np.bincount(of, column) for column in residuals.T], axis=1) / size
+            residuals -= means[of]
             largest = max(largest, float(np.abs(means).max(initial=0)))
         if largest <= limit or len(factors) == 1:
             break
-    return np.asarray(left)
+    return np.asarray(residuals)
 
 
 def _rank(factors: Sequence[Codes]) -> int:

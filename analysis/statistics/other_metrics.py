@@ -37,12 +37,12 @@ def other_metrics(samples: Samples, hypotheses: Hypotheses, confirmatory: pd.Dat
         ratios = np.swapaxes(block_ratios(samples, Pair(str(reference), str(compared))), 1, 2)
         for row in rows.drop_duplicates("network").to_dict("records"):
             here = ratios[samples.networks.index(row["network"])]
-            own = here[samples.metrics.index(row["metric"])]
-            has_both = np.isfinite(own) & np.isfinite(here)
+            decided = here[samples.metrics.index(row["metric"])]
+            has_both = np.isfinite(decided) & np.isfinite(here)
             ratio = contrast_columns(mean_over_sites(np.where(has_both, here, np.nan)), hypotheses.confidence)
             gains = {name: ratio[name] for name in GAIN}
             columns = {name: row[name] for name in OVER_SITES} | {"other": samples.metrics}
-            columns |= gains | {"p": mean_over_sites(here - own).difference_p()}
+            columns |= gains | {"p": mean_over_sites(here - decided).difference_p()}
             table = pd.DataFrame(columns).assign(word=[_word(row, *one) for one in zip(*gains.values(), strict=True)])
             tables.append(corrected(table[table["other"] != row["metric"]], holm, ["p"]))
     if not tables:

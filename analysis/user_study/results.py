@@ -197,7 +197,7 @@ DIFFERENCE_COLUMNS += ["high", "p_people", "p_sites", "p", "p_corrected", "is_sh
 
 
 def differences(pairs: pd.DataFrame, rated: pd.DataFrame) -> pd.DataFrame:
-    """What a study decides: on each network and for each pair of protocols, whether people prefer one (PREFERENCE: the
+    """The decisions of a study: on each network and for each pair of protocols, whether people prefer one (PREFERENCE: the
     share of votes for the compared one less that for the reference), and whether they rate one higher (RATING: the
     difference of ratings). `pairs` and `rated` are the tables of `pair_votes` and `ratings`.
 
@@ -212,10 +212,10 @@ def differences(pairs: pd.DataFrame, rated: pd.DataFrame) -> pd.DataFrame:
         prefers = (group["says"] == COMPARED).astype(float) - (group["says"] == REFERENCE)
         units = (prefers.groupby(group[unit]).mean() for unit in ("participant", "site"))
         rows.append([PREFERENCE, network, *pair, *over_both(*units)])
-    asked = list(dict.fromkeys(zip(pairs["reference"], pairs["compared"], strict=True)))
+    questions = list(dict.fromkeys(zip(pairs["reference"], pairs["compared"], strict=True)))
     for network, group in rated.groupby("network", sort=False):
         protocols = list(dict.fromkeys(group["protocol"]))
-        for reference, compared in asked or combinations(protocols, 2):
+        for reference, compared in questions or combinations(protocols, 2):
             if {reference, compared} <= set(protocols):
                 of_pair = group[group["protocol"].isin([reference, compared])]
                 units = (

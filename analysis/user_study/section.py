@@ -47,7 +47,7 @@ class Answers:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """What the study decides: preferences, and differences of ratings."""
+        """The decisions of the study: preferences, and differences of ratings."""
         return results.differences(self.pairs, self.ratings)
 
     @cached_property

@@ -215,7 +215,7 @@ def waiting_sentences(campaign: CampaignTable) -> list[str]:
 def explanations(campaign: CampaignTable, table: pd.DataFrame, hypotheses: Hypotheses) -> list[str]:
     """How to read the numbers in the `table` of `contributions`."""
     tests = len(table[(table["kind"] != WHOLE) & table["metric"].isin(METRICS)])
-    shown = " and ".join(label(metric) for metric in METRICS if (table["metric"] == metric).any())
+    metrics = " and ".join(label(metric) for metric in METRICS if (table["metric"] == metric).any())
     texts = [
         "Neighbouring rungs differ in one setting, and all rungs of a site are measured in the same blocks. A "
         "contribution is the location of the log ratios of a rung and the one below it within blocks, averaged over "
@@ -224,7 +224,7 @@ def explanations(campaign: CampaignTable, table: pd.DataFrame, hypotheses: Hypot
         "place in this order; in another order it may differ. The interval of a step leaves out how far the place may "
         "be off where it begins.",
         f"A rung is shown to contribute at p < {hypotheses.significant_p:g}, corrected by Bonferroni's method over all "
-        f"{tests} rungs, parts and changes of this report, on all networks and in {shown}. Their "
+        f"{tests} rungs, parts and changes of this report, on all networks and in {metrics}. Their "
         f"{level(hypotheses.confidence)} intervals hold at once; that of a direct comparison holds by itself. They "
         "all come from blocks and are about these sites.",
         "The transport itself is what differs between TCP and QUIC with the same initial window, pacing, round trips "

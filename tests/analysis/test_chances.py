@@ -40,7 +40,7 @@ def test_simulated_campaigns_reach_their_verdicts_as_often(
     campaigns, draw = 400, np.random.default_rng([sites, runs])
     looks = looks_of_plan([runs], sites)
     for gain, chance, verdict in (
-        *((gain, chance, SLOWER) for gain, chance in zip(DIFFERENCES, stated.found, strict=True)),
+        *((gain, chance, SLOWER) for gain, chance in zip(DIFFERENCES, stated.difference, strict=True)),
         (0.0, stated.equivalent, EQUIVALENT),
     ):
         times = 1000 * LOAD_S * np.exp(draw.normal(0, scatter / np.sqrt(2), (campaigns, sites, 2, 1, runs)))
@@ -55,7 +55,7 @@ def test_simulated_campaigns_reach_their_verdicts_as_often(
 
 def test_one_run_shows_nothing() -> None:
     (stated,) = chances(plan_of(3, 1, 24), declared(), {"dsl": Expected(0.05)})
-    assert (stated.found, stated.equivalent) == ((0, 0), 0)
+    assert (stated.difference, stated.equivalent) == ((0, 0), 0)
 
 
 def test_a_margin_finer_than_a_picture_is_marked() -> None:

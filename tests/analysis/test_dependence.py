@@ -1,4 +1,4 @@
-"""Carry-over, ratios that wander, and sittings that differ are found, and only if they are there."""
+"""Carry-over, ratios that wander, and sittings that differ are warned, and only if they are there."""
 
 from dataclasses import replace
 from functools import cache
@@ -33,7 +33,7 @@ def wandering(table: CampaignTable) -> pd.DataFrame:
 @pytest.mark.parametrize("protocols", [PROTOCOLS, TWO])
 def test_a_world_in_which_loads_are_independent_has_hardly_a_warning(protocols: tuple[str, ...]) -> None:
     tables = [campaign(replace(STILL, protocols=protocols), seed) for seed in SEEDS]
-    # Of 250 campaigns each, 3 and 1 have a warning.
+    # A warning is in 3 and 1 of 250 campaigns each.
     assert sum(bool(of_carry_over(carried(table))) for table in tables) <= 1
     assert sum(bool(of_wandering(wandering(table))) for table in tables) == 0
 
@@ -43,11 +43,11 @@ def test_a_world_in_which_loads_are_independent_has_hardly_a_warning(protocols: 
 def test_carry_over_is_found_and_measured_even_with_two_protocols(protocols: tuple[str, ...]) -> None:
     tables = [carried(campaign(replace(CARRIED, protocols=protocols), seed)) for seed in SEEDS]
     assert sum(bool(of_carry_over(table)) for table in tables) >= 9
-    found = pd.concat(tables).query("warning != ''")
-    assert set(found["slowest"]) == {"tcp+"}
-    assert found["spread"].median() == pytest.approx(0.08, abs=0.02)
+    warned = pd.concat(tables).query("warning != ''")
+    assert set(warned["slowest"]) == {"tcp+"}
+    assert warned["spread"].median() == pytest.approx(0.08, abs=0.02)
     # In random order, an error of 8 % is shared by all protocols of a block.
-    assert found["ratio_off"].median() == pytest.approx(0.08 / len(protocols), abs=0.01)
+    assert warned["ratio_off"].median() == pytest.approx(0.08 / len(protocols), abs=0.01)
 
 
 def test_the_warning_of_carry_over_says_after_which_protocol_and_how_ratios_change() -> None:
@@ -78,9 +78,9 @@ def test_carry_over_that_cannot_be_told_from_the_rest_has_no_p_value(fault: str)
     world = replace(CARRIED, fixed=fault == "fixed order", runs=1 if fault == "one block" else 10)
     table = campaign(replace(world, sites=1) if fault == "one block" else world, 1)
     runs = table.runs.drop(columns="started_at") if fault == "no starts" else table.runs
-    found = carried(CampaignTable(runs, table.document))
-    assert found["p"].isna().all()
-    assert of_carry_over(found) == []
+    warned = carried(CampaignTable(runs, table.document))
+    assert warned["p"].isna().all()
+    assert of_carry_over(warned) == []
 
 
 @cache
@@ -92,10 +92,10 @@ def wanderers() -> list[pd.DataFrame]:
 def test_a_ratio_that_wanders_is_found() -> None:
     tables = wanderers()
     assert sum(bool(of_wandering(table)) for table in tables) >= 9
-    found = pd.concat(tables).query("warning != ''")
-    assert set(found["kind"]) == {"batches"}
-    assert found["serial"].median() > 0.2
-    lengths = np.log1p(found[["wide_high", "high"]].to_numpy()) - np.log1p(found[["wide_low", "low"]].to_numpy())
+    warned = pd.concat(tables).query("warning != ''")
+    assert set(warned["kind"]) == {"batches"}
+    assert warned["serial"].median() > 0.2
+    lengths = np.log1p(warned[["wide_high", "high"]].to_numpy()) - np.log1p(warned[["wide_low", "low"]].to_numpy())
     assert np.median(lengths[:, 0] / lengths[:, 1]) > 2
 
 

@@ -258,7 +258,7 @@ def test_films_that_differ_by_themselves_are_no_difference_of_protocols() -> Non
 
 @pytest.mark.parametrize(("person_sd", "site_sd", "sites"), [(0.0, 7.0, 5), (8.0, 5.0, 12), (6.0, 5.0, 20), (0, 0, 5)])
 def test_a_difference_is_one_of_other_people_and_other_sites(person_sd: float, site_sd: float, sites: int) -> None:
-    """People and sites differ in what they prefer, and on average nothing differs. Of two tests that must both reject,
+    """People and sites differ in what they prefer, and on average nothing differs. If two tests must both reject,
     the larger p value alone is below 1 % in up to 3.5 % of such studies."""
     draw = np.random.default_rng(1)
     wrong = 0

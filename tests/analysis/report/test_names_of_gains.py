@@ -14,8 +14,8 @@ TABLES = tomllib.loads((PROJECT / "analysis" / "report" / "tables.toml").read_te
 def heading(table: str, column: str) -> str:
     """The heading of a column in a table of the report."""
     entries = [entry for entry in TABLES[table]["columns"] if not isinstance(entry, str)]
-    (found,) = [entry[1] for entry in entries if entry[0] == column]
-    return str(found)
+    (name,) = [entry[1] for entry in entries if entry[0] == column]
+    return str(name)
 
 
 @pytest.mark.parametrize(

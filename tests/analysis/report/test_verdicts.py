@@ -1,4 +1,4 @@
-"""What stands beside a verdict on the first screen: pages that differ, slow loads and metrics that contradict it."""
+"""The clauses of a verdict on the first screen: pages that differ, slow loads and metrics that contradict it."""
 
 import re
 from collections.abc import Sequence
@@ -45,13 +45,13 @@ def test_pages_that_differ_are_named_in_the_verdict(seed: int) -> None:
     gains = np.expm1(np.random.default_rng([seed, 1]).normal(np.log(0.87), 0.22, 10))
     findings = pages(gains.tolist(), 3, seed)
     (text,) = answer(findings)
-    found = re.search(
+    match = re.search(
         r"average: (?:SI|PLT) behind (?:DSL|LTE), (\d+) of 10 are faster, from -(\d+) % to \+?(-?\d+) %, the next page "
         r"like these: -(\d+) % to \+(\d+) %; also ",
         text,
     )
-    assert found, text
-    faster, least, most, low, high = map(int, found.groups())
+    assert match, text
+    faster, least, most, low, high = map(int, match.groups())
     assert (gains < -0.1).sum() <= faster <= (gains < 0.1).sum()
     assert -least == pytest.approx(100 * gains.min(), abs=16)
     assert most == pytest.approx(100 * gains.max(), abs=16)
@@ -123,9 +123,9 @@ def test_slow_loads_of_both_protocols_alike_contradict_nothing() -> None:
 def with_lcp(gain: float, seed: int, declared: Hypotheses) -> LazyFindings:
     """QUIC's Speed Index is 10 % lower (12 pages, 10 runs), and its LCP differs by `gain`; LCP scatters as SI does."""
     table = campaign(World(sites=12, runs=10, effects={"quic": -0.1}), seed)
-    own = np.exp(np.random.default_rng([seed, 3]).normal(0, 0.05, len(table.runs)))
+    noise = np.exp(np.random.default_rng([seed, 3]).normal(0, 0.05, len(table.runs)))
     factor = np.where(table.runs["protocol"] == "quic", (1 + gain) / 0.9, 1)
-    return findings_of(replace(table, runs=table.runs.assign(lcp=1.3 * table.runs["si"] * own * factor)), declared)
+    return findings_of(replace(table, runs=table.runs.assign(lcp=1.3 * table.runs["si"] * noise * factor)), declared)
 
 
 OLD = replace(DECLARED, family_metrics=("si", "plt"))

@@ -99,10 +99,10 @@ def test_carry_over_has_its_level_although_sites_scatter_unequally(protocols: in
     assert stats.kstest(p, "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize(("protocols", "sites", "found"), [(2, 12, 0.8), (4, 6, 0.9)])
-def test_carry_over_is_found(protocols: int, sites: int, found: float) -> None:
+@pytest.mark.parametrize(("protocols", "sites", "least"), [(2, 12, 0.8), (4, 6, 0.9)])
+def test_carry_over_is_found(protocols: int, sites: int, least: float) -> None:
     p = np.array([carried(seed, protocols, np.log(1.08), sites=sites) for seed in range(40)])
-    assert (p < 0.01).mean() > found
+    assert (p < 0.01).mean() > least
 
 
 @pytest.mark.slow

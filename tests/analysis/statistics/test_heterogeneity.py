@@ -64,8 +64,8 @@ def test_whether_sites_are_alike_by_hand() -> None:
 def test_sites_that_are_alike_differ_in_one_of_100_campaigns(sites: int, blocks: int) -> None:
     """A chi-squared distribution of Q would find a difference in 5 of 100 (ten sites, three blocks)."""
     ratios = np.random.default_rng(sites).normal(0, 0.07, (CAMPAIGNS, sites, blocks))
-    found = sum(alike_p(site_ratios(campaign)) < 0.01 for campaign in ratios)
-    assert found <= 0.01 * CAMPAIGNS + 3 * np.sqrt(0.01 * CAMPAIGNS)
+    rejections = sum(alike_p(site_ratios(campaign)) < 0.01 for campaign in ratios)
+    assert rejections <= 0.01 * CAMPAIGNS + 3 * np.sqrt(0.01 * CAMPAIGNS)
 
 
 @pytest.mark.parametrize("sites", [3, 10, 38])

@@ -103,7 +103,7 @@ def test_a_test_has_its_power_with_the_number_that_was_named_for_it(first: int, 
     """One site, a true difference of 5 %: campaigns that have not decided after the first blocks are continued to the
     number that is named for them."""
     draw, level, difference = np.random.default_rng([first, round(100 * scatter)]), 0.01, np.log1p(0.05)
-    found = []
+    is_detected = []
     for _ in range(400):
         ratios = draw.normal(difference, scatter, first)
         start = mean_over_sites(ratios[None])
@@ -112,8 +112,8 @@ def test_a_test_has_its_power_with_the_number_that_was_named_for_it(first: int, 
         error = float(start.error) * np.sqrt(first)
         total = needed_after(difference, float(start.centre), first, error, float(start.freedom), lambda _: level)
         more = draw.normal(difference, scatter, int(min(total, 100_000)) - first)
-        found.append(mean_over_sites(np.concatenate([ratios, more])[None]).difference_p() < level)
-    assert 0.85 < np.mean(found) < 0.97
+        is_detected.append(mean_over_sites(np.concatenate([ratios, more])[None]).difference_p() < level)
+    assert 0.85 < np.mean(is_detected) < 0.97
 
 
 def test_larger_differences_need_fewer_blocks() -> None:
