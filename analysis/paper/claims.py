@@ -247,7 +247,8 @@ def judge(conditions: Sequence[Condition], significant_p: float, tested: int = l
     deciding = [condition for condition in conditions if condition.decides]
     measured = [condition for condition in deciding if not condition.missing]
     p_for = [p_for_corrected(condition, tested) for condition in measured]
-    # A protocol that is shown to be faster counts as faster, even if it is also shown to differ by less than the margin.
+    # A protocol that is shown to be faster counts as faster, even if it is also shown to differ by less than the
+    # margin.
     open_ = [condition for condition, p in zip(measured, p_for, strict=True) if not p < significant_p]
     if open_:
         p_against = [p_against_corrected(condition, conditions, tested) for condition in open_]

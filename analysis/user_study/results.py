@@ -197,8 +197,8 @@ DIFFERENCE_COLUMNS += ["high", "p_people", "p_sites", "p", "p_corrected", "is_sh
 
 
 def differences(pairs: pd.DataFrame, rated: pd.DataFrame) -> pd.DataFrame:
-    """The decisions of a study: on each network and for each pair of protocols, whether people prefer one (PREFERENCE: the
-    share of votes for the compared one less that for the reference), and whether they rate one higher (RATING: the
+    """The decisions of a study: on each network and for each pair of protocols, whether people prefer one (PREFERENCE:
+    the share of votes for the compared one less that for the reference), and whether they rate one higher (RATING: the
     difference of ratings). `pairs` and `rated` are the tables of `pair_votes` and `ratings`.
 
     Pairs of protocols are those of `pairs`, or all that were rated if there are none. Columns: `difference`, the mean
