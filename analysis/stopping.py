@@ -48,7 +48,10 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
     if not looks:
         raise EyelevelError(f"{campaign.folder} declares no number of runs, so nothing says when it has enough")
     table = confirmatory(samples, hypotheses, campaign.rtt_ms, looks, campaign.networks)
-    decided = table["verdict"].ne(NOT_DECIDED).groupby(table["network"]).all()
+    # No further run decides a metric that no run of both protocols has, such as one that a browser does not give.
+    has_others = table.groupby(["reference", "compared", "network"])["blocks"].transform("max") > 0
+    is_settled = table["verdict"].ne(NOT_DECIDED) | (table["blocks"].eq(0) & has_others)
+    decided = is_settled.groupby(table["network"]).all()
     networks = [
         network
         for network, rounds in zip(samples.networks, samples.rounds, strict=True)

@@ -110,23 +110,23 @@ def test_command_says_what_campaigns_agree_on_and_which_do_not_agree(tmp_path: P
     answer = combine(*same)
     rows = answer["contrasts"]
     assert isinstance(rows, list)
-    assert [row["metric"] for row in rows] == ["si", "plt"]
+    assert [row["metric"] for row in rows] == ["si", "plt", "fcp", "lcp"]
     assert {(row["verdict"], row["agreement"], row["campaigns"]) for row in rows} == {("faster", "agree", 3)}
     assert all(row["gain_low"] < -0.10 < row["gain_high"] for row in rows)
     output = str(answer["output"])
-    assert "The campaigns agree on 2 contrasts." in output
+    assert "The campaigns agree on 4 contrasts." in output
     page = (same[0] / "combined" / "index.html").read_text()
     assert "LTE, SI: QUIC is faster than TCP+ (" in page
     assert "; the 3 campaigns agree: any two differ by less than" in page
     assert "3 campaigns combined" in page and "data:image/png" in page
-    assert (same[0] / "combined" / "tables" / "campaign_gains.csv").read_text().count("\n") == 7
+    assert (same[0] / "combined" / "tables" / "campaign_gains.csv").read_text().count("\n") == 13
 
     odd = simulated(tmp_path / "odd", 4, 0.10)
     answer = combine(*same[:2], odd)
     rows = answer["contrasts"]
     assert isinstance(rows, list)
     assert {(row["verdict"], row["agreement"]) for row in rows} == {("not decided", "do not agree")}
-    assert "The campaigns do not agree on 2 contrasts." in str(answer["output"])
+    assert "The campaigns do not agree on 4 contrasts." in str(answer["output"])
 
     assert "Two campaigns hardly show how campaigns differ" in str(combine(*same[:2])["output"])
 
