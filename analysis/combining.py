@@ -157,7 +157,7 @@ def _gains(name: str, campaign: CampaignTable, hypotheses: Hypotheses) -> pd.Dat
 
 
 def _contrast(gains: pd.DataFrame, confidence: float) -> dict[str, object]:
-    """The row of one contrast, before correction; `gains` are its campaigns'."""
+    """The row of one contrast, before Bonferroni's correction; `gains` are its campaigns'."""
     margin = float(np.log1p(gains["margin"]).mean())
     effects = combined(MeanRatio(*(gains[one.name].to_numpy() for one in fields(MeanRatio))), margin)
     of_effects = {name: value for name, value in vars(effects).items() if name != "mean"}

@@ -101,7 +101,8 @@ def test_every_pair_that_was_measured_is_compared(campaign: CampaignTable) -> No
     sites = result.groupby(["reference", "compared"])["site"].unique().apply(len)
     assert sites["tcp+", "quic"] == 3
     assert sites["tcp+bbr", "quic+bbr"] == 2
-    assert set(result["metric"]) == set(campaign.metrics)
+    # Too many loads lack this metric (`analysis.samples.missing_times`).
+    assert set(result["metric"]) == {*campaign.metrics} - {"vc85"}
     clear = result[(result["reference"] == "tcp+") & (result["compared"] == "quic")]
     assert (clear["verdict"] == "faster").all()
 
