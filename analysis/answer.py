@@ -5,7 +5,7 @@ The verdicts are those of the declared family (`analysis.statistics.confirmatory
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -49,7 +49,7 @@ class NetworkAnswer:
 
     `verdict`: the verdict on the compared protocol (`analysis.statistics.outcomes`). `gain`: its time over the
     reference's, less 1 (negative: sooner); `low` and `high`: the interval of the gain. `margin`: a smaller gain counts
-    as no difference; `is_small`: the gain is shown to be smaller. `reference_ms`: the typical time over the reference.
+    as no difference. `reference_ms`: the typical time over the reference.
     `shrunken`: on a network that ended early, the gain without the part that ending early adds. All are NaN where
     unknown.
     `pairs`: how many pairs of runs count; a pair is one run over each protocol, measured one after the other.
@@ -65,7 +65,6 @@ class NetworkAnswer:
     low: float = math.nan
     high: float = math.nan
     margin: float = math.nan
-    is_small: bool = False
     reference_ms: float = math.nan
     pairs: int = 0
     attempts: int = 0
@@ -153,22 +152,16 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         is_decided = row["verdict"] != NOT_DECIDED and float(ratio.error) > 0
         has_interval = is_decided or bool(ratio.has_interval(confidence[place]))
         by_network.append(
-            NetworkAnswer(
-                network,
-                row["verdict"],
-                row["gain"],
-                row["gain_low"] if has_interval else math.nan,
-                row["gain_high"] if has_interval else math.nan,
-                row["margin"],
-                row["equivalence_p_corrected"] < declared.significant_p,
-                float(np.exp(np.log(reference).mean())),
-                pairs,
-                len(attempts),
-                tuple(reasons),
-                math.nan if math.isnan(more) or not has_interval else max(1.0, more) if more <= MOST_RUNS else math.inf,
-                row["gain_shrunken"],
-                lost,
-                tried,
+            replace(
+                answer,
+                gain=row["gain"],
+                low=row["gain_low"] if has_interval else math.nan,
+                high=row["gain_high"] if has_interval else math.nan,
+                margin=row["margin"],
+                reference_ms=float(np.exp(np.log(reference).mean())),
+                pairs=pairs,
+                more_runs=more if has_interval else math.nan,
+                shrunken=row["gain_shrunken"],
             )
         )
     return by_network
@@ -221,13 +214,12 @@ def _losses(answer: NetworkAnswer) -> str:
 
 
 def _difference(answer: NetworkAnswer) -> str:
-    small = f", which is less than the {level(answer.margin)} that count" if answer.is_small else ""
     bounds = f" ({text})" if (text := ends(answer.low, answer.high)) else ""
     direction = "sooner" if answer.verdict == FASTER else "later"
     # An interval with one sign comes before the direction: "(9 to 12 %) sooner". An interval with both signs names its
     # own directions, so it comes after the direction: "sooner (between 3 % sooner and 1 % later)".
     words = f"{bounds} {direction}" if answer.low * answer.high > 0 else f" {direction}{bounds}"
-    return f"{amount(answer.difference_ms)}{words} {answer.place}{small}"
+    return f"{amount(answer.difference_ms)}{words} {answer.place}"
 
 
 def amount(difference_ms: float) -> str:

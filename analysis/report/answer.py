@@ -198,8 +198,7 @@ def in_words(answer: NetworkAnswer) -> tuple[str, str]:
         direction = "" if answer.low * answer.high <= 0 else " sooner" if answer.low < 0 else " later"
         return "Not decided", f"it may be {bounds}{direction}; {basis}" if bounds else f"{basis} cannot tell"
     verdict = f"{amount(answer.difference_ms)} {'sooner' if answer.verdict == FASTER else 'later'}"
-    small = f"less than the {level(answer.margin)} that count; " if answer.is_small else ""
-    return verdict, f"{bounds}; {small}{basis}" if bounds else f"{small}{basis}"
+    return verdict, f"{bounds}; {basis}" if bounds else basis
 
 
 def network_words(network: Mapping[str, Any]) -> str:

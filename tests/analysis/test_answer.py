@@ -35,7 +35,7 @@ from tuning import networks
 
 DECLARED = hypotheses.DECLARED.with_name("answer.toml")
 QUESTION = hypotheses.load(DECLARED)
-LTE = NetworkAnswer("lte", FASTER, -0.105, -0.12, -0.09, 0.05, is_small=False, reference_ms=1700, pairs=20, attempts=40)
+LTE = NetworkAnswer("lte", FASTER, -0.105, -0.12, -0.09, 0.05, reference_ms=1700, pairs=20, attempts=40)
 
 
 class Simulated(Protocol):
@@ -141,14 +141,14 @@ def test_loads_that_do_not_count_answer_nothing_and_are_told_with_their_reasons(
 def test_networks_stand_in_one_sentence() -> None:
     by_network = [
         LTE,
-        replace(LTE, network="dsl", verdict=SLOWER, gain=0.021, low=0.02, high=0.022, is_small=True),
+        replace(LTE, network="dsl", verdict=SLOWER, gain=0.021, low=0.02, high=0.022),
         replace(LTE, network="fibre", verdict=EQUIVALENT),
         replace(LTE, network="mss", verdict=NOT_DECIDED, low=-0.02, high=0.05),
         NetworkAnswer("da2gc", NOT_DECIDED, attempts=6),
     ]
     assert headline("gnu.org", by_network) == (
         "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 180 ms (9 to 12 %) sooner behind LTE and 36 ms "
-        "(2.0 to 2.2 %) later behind DSL, which is less than the 5 % that count, and make no difference behind fibre "
+        "(2.0 to 2.2 %) later behind DSL, and make no difference behind fibre "
         "(less than 5 % either way); it is not decided behind MSS (it may be between 2 % sooner and 5 % later); no "
         "pair of loads counts behind DA2GC."
     )
