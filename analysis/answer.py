@@ -20,7 +20,7 @@ from analysis.samples import samples_of
 from analysis.statistics.confirmatory import confidences, confirmatory
 from analysis.statistics.contrast_table import GAIN, contrast_columns
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.statistics.planning import needed_after
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import counts
@@ -138,13 +138,14 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         ratio, pairs = mean_over_sites(ratios), int(counts(ratios).sum())
         reference = samples.of(PAIR.reference)[place, :, column][np.isfinite(ratios)]
         size = len(declared.declared_with(network, campaign.networks))
+        lacking = max(campaign.settings.runs or 0, pairs) - pairs
         needed = needed_after(
             math.log1p(row["margin"]),
             float(ratio.centre),
             pairs,
             float(ratio.error) * math.sqrt(pairs),
             float(ratio.freedom),
-            partial(_level_at_end, campaign, declared.significant_p / size),
+            partial(_level_at_end, campaign, declared.significant_p / size, lacking),
             pairs + MOST_RUNS,
         )
         more = needed - pairs
@@ -167,9 +168,10 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     return by_network
 
 
-def _level_at_end(campaign: CampaignTable, error: float, runs: int) -> float:
-    """The level of the two-sided test at the end of `campaign` if it makes `runs` runs of each setting."""
-    planned = planned_runs(campaign)
+def _level_at_end(campaign: CampaignTable, error: float, lacking: int, pairs: int) -> float:
+    """The level of the two-sided test at the end of `campaign` if that has `pairs` pairs of runs, when it has planned
+    `lacking` more runs than it has pairs now."""
+    runs, planned = pairs + lacking, planned_runs(campaign)
     ends = [*planned, runs] if planned and runs > max(planned) else [runs]
     looks = looks_of_plan(ends, 1, may_end=campaign.settings.auto)
     return 2 * levels(looks.blocks, looks.planned, error / 2)[-1]
@@ -271,7 +273,7 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
     families = len({question.added_networks.get(answer.network) for answer in by_network})
     wrong = level(families * question.significant_p)
     added = [label(one.network) for one in by_network if one.network in question.added_networks]
-    later = f" ({listing(added)} came to the campaign later, and is a question of its own)" if added else ""
+    later = f" ({listing(added)} came to the campaign later, and is corrected alone)" if added else ""
     texts.append(
         "What is compared is the Speed Index: the mean time at which what is visible of the page appears. A pair is "
         "one load over each protocol, made one after the other, in random order. “Sooner” and “later” are said only "
@@ -292,7 +294,7 @@ def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
     if answer.pairs:
         text += f"; over HTTP/2 the Speed Index is {ms(answer.reference_ms)} ms"
     text += "."
-    if math.isfinite(answer.shrunken) and answer.is_decided:
+    if math.isfinite(answer.shrunken) and answer.verdict in (FASTER, SLOWER):
         text += (
             f" The loads ended early, when the difference was large enough to be certain, and chance helps with that: "
             f"expect rather {amount(answer.shrunken * answer.reference_ms)}."

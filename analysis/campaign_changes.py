@@ -87,7 +87,8 @@ class CampaignChange:
     with a row for each difference between the campaigns' documents, except the times at which they were made.
     `allowance`: how much slower B may be according to the canary, as a share; None without a canary. `unmatched`: the
     parts that only one of the campaigns has. `missing`: by campaign, A and B, where many loads lack a time
-    (`analysis.samples.missing_times`).
+    (`analysis.samples.missing_times`). `contrasts_of_a`: how many rows `over_sites` has if B has runs for all that A
+    has.
     """
 
     a: CampaignTable
@@ -103,6 +104,7 @@ class CampaignChange:
     differences: pd.DataFrame
     unmatched: tuple[str, ...]
     missing: Mapping[str, pd.DataFrame]
+    contrasts_of_a: int
 
     @property
     def is_worse(self) -> bool:
@@ -118,7 +120,9 @@ class CampaignChange:
         If one of them truly is beyond the threshold, the probability that all are shown to be within it is at most the
         declared level, without a correction (an intersection-union test; Berger 1982, Technometrics 24).
         """
-        is_whole = not any(table["is_left_out"].any() for table in self.missing.values())
+        is_whole = len(self.over_sites) == self.contrasts_of_a and not any(
+            table["is_left_out"].any() for table in self.missing.values()
+        )
         return is_whole and all(
             bool((table["worse"] | table["within"]).all()) for table in (self.over_sites, self.shares)
         )
@@ -171,6 +175,7 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
         differences(a, b),
         tuple(_unmatched(*tried)),
         {"A": missing_times(a), "B": missing_times(b)},
+        int((counts(first.values) > 0).any(axis=1).sum()),
     )
 
 

@@ -84,7 +84,8 @@ def combined(campaigns: MeanRatio, margin: float) -> Effects:
     `margin`: the log ratio below which two true gains count as alike.
     """
     number, errors = len(campaigns.centre), np.maximum(campaigns.error, LEAST_ERROR)
-    effects = combine_effects(campaigns.centre, errors**2, method_re="iterated", use_t=True)
+    with np.errstate(divide="ignore"):  # equal gains have a Q of 0
+        effects = combine_effects(campaigns.centre, errors**2, method_re="iterated", use_t=True)
     error = max(effects.sd_eff_w_re, effects.sd_eff_w_re_hksj)
     unknown = ((1 - effects.weights_rel_fe) ** 2 / campaigns.freedom).sum()
     f = effects.q / (number - 1) / (1 + 2 * (number - 2) / (number**2 - 1) * unknown)
@@ -112,7 +113,8 @@ def combine(campaigns: Mapping[str, CampaignTable], hypotheses: Hypotheses) -> C
     """
     names = list(campaigns)
     first = campaigns[names[0]]
-    gains = pd.concat([_gains(name, one, hypotheses) for name, one in campaigns.items()], ignore_index=True)
+    tables = [table for name, one in campaigns.items() if len(table := _gains(name, one, hypotheses))]
+    gains = pd.concat(tables or [pd.DataFrame(columns=[*GAINS, "error"])], ignore_index=True)
     unlike = {name: note for name in gains["network"].unique() if (note := _unlike("network", name, campaigns))}
     gains = gains[~gains["network"].isin(list(unlike)) & np.isfinite(gains["error"].astype(float))]
     gains = gains[gains.groupby(KEY)["campaign"].transform("size") > 1]

@@ -29,7 +29,7 @@ from analysis.report.warnings import (
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.samples import missing_times
 from analysis.statistics.hypotheses import Hypotheses
-from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
+from analysis.statistics.outcomes import FASTER, FEW_RUNS, FEW_SITES, LEAST_SITES, SLOWER
 from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
@@ -134,7 +134,8 @@ def warnings(findings: Findings) -> list[str]:
             "allow for that. All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate "
             "differences."
         )
-    if findings["confirmatory"]["gain_shrunken"].notna().any():
+    differs = findings["confirmatory"]["verdict"].isin((FASTER, SLOWER))
+    if findings["confirmatory"].loc[differs, "gain_shrunken"].notna().any():
         texts.append(
             "A gain that ended a network early is larger than the truth on average: the table of the declared "
             "hypotheses has it shrunken, too."

@@ -65,7 +65,8 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
     if len(declared.runs) > 1:
         texts.append(
             f"After the first run the number of runs was raised: {' to '.join(map(str, declared.runs))}. The verdicts "
-            "allow for it: each of these numbers spends its own part of the error. Other p values and intervals do not."
+            "and intervals of the declared hypotheses allow for it: each of these numbers spends its own part of the "
+            "error. All other p values and intervals do not."
         )
     if (missing := runs_missing(campaign, rates)) > 0:
         texts.append(
@@ -359,11 +360,13 @@ def of_wandering(table: pd.DataFrame) -> list[str]:
             f"{percent_interval(row['wide_low'], row['wide_high'])}, not "
             f"{percent_interval(row['low'], row['high'])}"
             for row in wandering
+            if np.isfinite(row["wide_low"])
         ]
-        if cases:
+        if wandering:
+            longer = f" Intervals from {groups[kind]} are longer: {_some_names(cases)}." if cases else ""
             texts.append(
                 f"The ratio of {pair_label(*pair)} wanders while it is measured, by more than runs scatter, in "
-                f"{len(cases)} of {len(rows)} cases. Intervals from {groups[kind]} are longer: {_some_names(cases)}."
+                f"{len(wandering)} of {len(rows)} cases.{longer}"
             )
     return texts
 

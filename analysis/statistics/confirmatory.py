@@ -25,6 +25,7 @@ from scipy import stats
 from analysis.statistics import exchange
 from analysis.statistics.contrast_table import contrast_columns, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.ratios import ROBUST_BLOCKS, block_ratios, margins, mean_over_sites
 from analysis.statistics.samples import Array, Samples, by_metric, counts, frame
 from analysis.statistics.spending import Looks
@@ -67,16 +68,20 @@ def confirmatory(
     # Tests that could not be made belong to the family, too; they are no evidence.
     table = judged(table, lambda p: np.minimum(1, np.where(np.isnan(p), 1, p) * size), hypotheses.significant_p)
     if looks and looks.may_end:
-        level = table["network"].map(_level_of_early_end(samples, looks, hypotheses.significant_p / size.max()))
+        errors = dict(zip(table["network"], hypotheses.significant_p / size, strict=True))
+        level = table["network"].map(_level_of_early_end(samples, looks, errors))
         shrunken = np.expm1(without_selection(np.log1p(table["gain"]), table["last_p"], level))
-        table["gain_shrunken"] = shrunken.where(table["last_p"] < level)
+        is_settled = table["verdict"].ne(NOT_DECIDED) | table["blocks"].eq(0)
+        has_ended = is_settled.groupby(table["network"]).transform("all")
+        table["gain_shrunken"] = shrunken.where(has_ended & (table["last_p"] < level))
     return table[COLUMNS]
 
 
-def _level_of_early_end(samples: Samples, looks: Looks, error: float) -> dict[str, float]:
-    """Network → the level of the two-sided test at the look at which it ended; of networks that ended early only."""
+def _level_of_early_end(samples: Samples, looks: Looks, errors: Mapping[str, float]) -> dict[str, float]:
+    """Network → the level of the two-sided test at the look at which it ended, from its error over all looks; of
+    networks that are at a look before the last only."""
     return {
-        name: 2 * looks.level(looks.blocks.index(rounds), error / 2)
+        name: 2 * looks.level(looks.blocks.index(rounds), errors[name] / 2)
         for name, rounds in zip(samples.networks, samples.rounds, strict=True)
         if rounds in looks.blocks[:-1]
     }
@@ -135,7 +140,9 @@ def _contrasts(
         # A look whose difference had the other sign is no evidence for the present difference.
         agrees = [np.sign(mean_over_sites(first).centre) == np.sign(ratio.centre) for first in at_looks]
         p_values = [np.where(same | np.isnan(p), p / 2, 0.5) for (p, _), same in zip(tests, agrees, strict=True)]
-        cells |= {"p": np.minimum(1, 2 * looks.p(p_values)), "equivalence_p": looks.p([p for _, p in tests])}
+        # Likewise, one that showed equivalence is none for a mean that is beyond the margin now.
+        equivalence_p = np.where(np.abs(ratio.centre) >= margin, 1.0, looks.p([p for _, p in tests]))
+        cells |= {"p": np.minimum(1, 2 * looks.p(p_values)), "equivalence_p": equivalence_p}
     return frame(cells, network=samples.networks, metric=metrics)
 
 

@@ -5,20 +5,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.statistics.contrast_table import GAIN, contrast_columns, corrected, holm
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, NOT_DECIDED
-from analysis.statistics.ratios import block_ratios, mean_over_sites
-from analysis.statistics.samples import OVER_SITES, Samples
+from analysis.statistics.ratios import MeanRatio, block_ratios, mean_over_sites
+from analysis.statistics.samples import OVER_SITES, Array, Samples
 
 COLUMNS = [*OVER_SITES, "other", *GAIN, "is_declared", "p", "p_corrected", "word"]
-# A metric follows by less if it is shown to gain less than this share of what the decided metric gains.
-LESS = 1 / 3
 # How a metric contradicts the decided one, the plainest first: LCP does not follow SI.
 OPPOSED, DIFFERING, NOT_FOLLOWING = "contradicts", "differs from", "does not follow"
-LESSENED = "changes by less than a third as much as"
-WORDS = (OPPOSED, DIFFERING, NOT_FOLLOWING, LESSENED)
+WORDS = (OPPOSED, DIFFERING, NOT_FOLLOWING)
 
 
 def other_metrics(samples: Samples, hypotheses: Hypotheses, confirmatory: pd.DataFrame) -> pd.DataFrame:
@@ -28,8 +26,9 @@ def other_metrics(samples: Samples, hypotheses: Hypotheses, confirmatory: pd.Dat
     Columns: reference, compared, network, metric (the decided one), other (the other metric); gain of the other, with
     gain_low and gain_high; is_declared (whether the other is in the family); p of no difference between both metrics'
     log ratios within blocks, and p_corrected (Holm's, for the others beside one verdict); word (one of WORDS, empty if
-    the other does not contradict). A metric contradicts if both are shown to differ, and its interval reaches 0 or has
-    the other sign, or its gain is less than a third (beside *equivalent*: if its interval lies beyond the margin).
+    the other does not contradict). A metric has a word if both are shown to differ, and
+    if it is shown to have the other sign, or if its interval reaches 0 (beside *equivalent*: if it is shown to lie
+    beyond the margin). These second tests have Bonferroni's correction for the others beside one verdict.
     """
     decided = confirmatory[confirmatory["verdict"] != NOT_DECIDED]
     tables = []
@@ -39,11 +38,13 @@ def other_metrics(samples: Samples, hypotheses: Hypotheses, confirmatory: pd.Dat
             here = ratios[samples.networks.index(row["network"])]
             decided = here[samples.metrics.index(row["metric"])]
             has_both = np.isfinite(decided) & np.isfinite(here)
-            ratio = contrast_columns(mean_over_sites(np.where(has_both, here, np.nan)), hypotheses.confidence)
+            mean = mean_over_sites(np.where(has_both, here, np.nan))
+            ratio = contrast_columns(mean, hypotheses.confidence)
             gains = {name: ratio[name] for name in GAIN}
             columns = {name: row[name] for name in OVER_SITES} | {"other": samples.metrics}
             columns |= gains | {"p": mean_over_sites(here - decided).difference_p()}
-            table = pd.DataFrame(columns).assign(word=[_word(row, *one) for one in zip(*gains.values(), strict=True)])
+            level = hypotheses.significant_p / max(1, len(samples.metrics) - 1)
+            table = pd.DataFrame(columns).assign(word=_words(row, mean, ratio, level))
             tables.append(corrected(table[table["other"] != row["metric"]], holm, ["p"]))
     if not tables:
         return pd.DataFrame(columns=COLUMNS)
@@ -53,14 +54,14 @@ def other_metrics(samples: Samples, hypotheses: Hypotheses, confirmatory: pd.Dat
     return table.assign(word=table["word"].where(is_shown, ""), is_declared=is_declared)[COLUMNS]
 
 
-def _word(decided: Mapping[str, Any], gain: float, low: float, high: float) -> str:
-    """How another metric's gain with its interval contradicts the row of the `decided` metric, if both differ."""
-    if decided["verdict"] == EQUIVALENT:
-        return DIFFERING if low > decided["margin"] or high < 1 / (1 + decided["margin"]) - 1 else ""
-    sign = np.sign(decided["gain"])
-    least, most = sorted((sign * low, sign * high))
-    if most < 0:
-        return OPPOSED
-    if least <= 0:
-        return NOT_FOLLOWING
-    return LESSENED if np.log1p(gain) / np.log1p(decided["gain"]) < LESS else ""
+def _words(row: Mapping[str, Any], mean: MeanRatio, ratio: Mapping[str, Array], level: float) -> NDArray[np.str_]:
+    """How each metric contradicts the decided one of `row`, if both differ. `mean` and `ratio`: the metrics' means over
+    sites and the intervals of these; `level`: of each test."""
+    if row["verdict"] == EQUIVALENT:
+        margin = np.log1p(row["margin"])
+        is_beyond = 2 * np.minimum(mean.above_p(margin), mean.below_p(-margin)) < level
+        return np.where(is_beyond, DIFFERING, "")
+    is_slower = row["gain"] > 0
+    is_opposed = (mean.below_p(0) if is_slower else mean.above_p(0)) < level
+    reaches_none = ratio[GAIN[1]] <= 0 if is_slower else ratio[GAIN[2]] >= 0
+    return np.select([is_opposed, reaches_none], [OPPOSED, NOT_FOLLOWING], "")

@@ -109,7 +109,8 @@ def locations(ratios: Array) -> tuple[Array, Array]:
     the variance is NaN.
 
     Huber's estimate is one step from the median (Bickel 1975, One-step Huber estimates in the linear model): the mean
-    of the ratios as drawn in, corrected for those that were. Its error is that of a mean of as many ratios as were not.
+    of the ratios as drawn in, corrected for those that were. Its error is that of the mean of the ratios as
+    drawn in, divided by the share that was not.
     """
     both = by_count(_location_and_variance, ratios, least=1, outputs=(2,))
     return both[..., 0], both[..., 1]

@@ -30,7 +30,7 @@ class Samples:
     """`values` in ms, of shape networks x sites x protocols x metrics x blocks, and the names along its axes.
 
     `rounds`: the number of blocks for which each network has been measured at all its sites, whether their runs count
-    or not; unless given, all blocks. A site that was given up does not reduce it.
+    or not; unless given, all blocks. A site that was given up, or has no attempt yet, does not reduce it.
     """
 
     values: Array

@@ -6,7 +6,7 @@ numbers of blocks, so their times do not depend on results. A spending function 
 (Lan and DeMets 1983, Discrete sequential boundaries for clinical trials). So verdicts hold however often the report is
 read, and wherever the campaign ends. The error that is spent by the time t, in parts of the planned blocks, is that of
 Kim and DeMets (1987) with the power 2 and 4/5 of the error; the last fifth is for runs beyond the plan. Early looks
-spend little, so the plan's last look keeps 0.4 to 0.7 of the error, and a large difference can still be decided early.
+spend little, so the plan's last look keeps 0.28 to 0.8 of the error, and a large difference can still be decided early.
 
 All errors and p values here are one-sided.
 """
@@ -25,10 +25,9 @@ from analysis.statistics.samples import Array
 # The numbers of blocks of every site after which there are looks; each planned number of runs is a look as well. A plan
 # of few blocks that cannot end early has early looks as well, for those who read its report before its end.
 LOOKS, EARLY_LOOKS = (5, 10, 15, 20, 25), (2, 3, 4)
-# The paper's number of runs, which is the most that `RUNS=auto` makes.
-MOST_RUNS = 31
-# The least level of a plan's last look, as a share of the error; it is up to 0.7, where the look before is far.
-LAST_SHARE = 0.4
+# The least level of the last look of a plan that was not raised, as a share of the error: that of plans of 26 runs. It
+# is up to 0.8 where the look before is far.
+LAST_SHARE = 0.28
 # The part of the error for the planned blocks.
 PLANNED_SHARE = 0.8
 # Levels are computed for these errors, and interpolated between them.

@@ -195,7 +195,7 @@ def test_the_chance_of_a_wrong_word_grows_with_networks_that_came_later(simulate
     later = replace(QUESTION, added_networks={"lte": "2026-02-01T00:00:00+0000"})
     text = how_sure(by_network, campaign, later)[2]
     assert "is wrong is at most 10 %, however often" in text
-    assert "(LTE came to the campaign later, and is a question of its own)" in text
+    assert "(LTE came to the campaign later, and is corrected alone)" in text
 
 
 def test_a_difference_that_ended_the_loads_early_is_told_to_be_probably_smaller(tmp_path: Path) -> None:
