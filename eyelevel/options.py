@@ -61,17 +61,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "CAMPAIGN",
         "Folders in results/, or paths of campaigns.",
-        ("quiet-times",),
-        is_required=True,
-        is_list=True,
-        names=CAMPAIGN_NAMES,
-        metavar="CAMPAIGN...",
-        parameter="campaigns",
-    ),
-    Option(
-        "CAMPAIGN",
-        "Folders in results/, or paths of campaigns, separated by spaces or commas.",
-        ("combine",),
+        ("quiet-times", "combine"),
         is_required=True,
         is_list=True,
         names=CAMPAIGN_NAMES,

@@ -5,6 +5,7 @@ Owen 2006, Sample size calculations for clinical studies allowing for uncertaint
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from scipy import stats
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import Array, Samples, by_metric, counts
-from analysis.statistics.spending import LAST_SHARE
+from analysis.statistics.spending import last_level
 
 # The differences (shares) to plan for, and the probability with which the test should find such a difference.
 DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -21,8 +22,6 @@ POWER = 0.9
 MOST_BLOCKS = 2**20
 NEEDED = {share: f"blocks_{share:.0%}".replace("%", "pct") for share in DIFFERENCES}
 COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "scatter", *NEEDED.values()]
-
-
 # How many equally likely values of the scatter power is averaged over.
 SCATTERS = 16
 
@@ -42,7 +41,7 @@ def blocks_needed(samples: Samples, hypotheses: Hypotheses, networks: Sequence[s
         ratio, sizes = mean_over_sites(ratios), counts(ratios)
         for n, network in enumerate(samples.networks):
             family = hypotheses.family_size(len(hypotheses.declared_with(network, all_networks)))
-            level = LAST_SHARE * hypotheses.significant_p / max(1, family)
+            level = partial(_last_level, hypotheses.significant_p / max(1, family))
             for m, metric in enumerate(samples.metrics):
                 sites = int((sizes[n, m] > 0).sum())
                 if metric not in hypotheses.family_metrics or not sites:
@@ -59,11 +58,20 @@ def blocks_needed(samples: Samples, hypotheses: Hypotheses, networks: Sequence[s
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def _last_level(error: float, blocks: int) -> float:
+    """The two-sided level of the test at the end of a plan of this number of `blocks`."""
+    return 2 * last_level(blocks, error / 2)
+
+
 def needed_for(
-    difference: float, scatter: float, freedom_per_block: float, level: float, freedom: float = np.inf
+    difference: float,
+    scatter: float,
+    freedom_per_block: float,
+    level: Callable[[int], float],
+    freedom: float = np.inf,
 ) -> float:
-    """The smallest number of blocks with which a t test at `level` (two-sided) finds a mean log ratio of `difference`
-    with the probability POWER.
+    """The smallest number of blocks with which a t test finds a mean log ratio of `difference` with the probability
+    POWER. `level`: that of the test (two-sided), from the number of blocks.
 
     `scatter` is the error with one block of each site, known with `freedom` degrees of freedom; `freedom_per_block` is
     the number of degrees of freedom that each block after the first adds. NaN for a scatter that is unknown or 0; inf
@@ -75,7 +83,7 @@ def needed_for(
 
     def power(blocks: int) -> float:
         of_blocks = freedom_per_block * (blocks - 1)
-        bound = stats.t.isf(level / 2, of_blocks)
+        bound = stats.t.isf(level(blocks) / 2, of_blocks)
         shift = difference * np.sqrt(blocks) / scatters
         exact = stats.nct.sf(bound, of_blocks, shift)
         # The noncentral t cannot be computed far out; there it equals the normal distribution.

@@ -24,7 +24,7 @@ ROBUST_BLOCKS = 10
 # Ratios that are further from the median than this multiple of their scatter are drawn in to there. The scatter is that
 # of a normal distribution with the same share of ratios near the median. A median distance would be 0 where times come
 # in whole frames of a film. Simulated with 10 and 31 blocks of 1 and 12 sites, in nine worlds (normal, heavy tails, one
-# load in ten or twenty 1.5 to 3 times as long, times in whole frames): intervals of 95 % hold in 94 to 98 % of cases.
+# load in ten or twenty 1.5 to 3 times as long, times in whole frames): intervals of 95 % hold in 94 to 97 % of cases.
 REACH = 2.0
 NEAR_SHARE = 0.7
 # Ratios that differ by less are equal: times are whole frames of a film, and logarithms are rounded.

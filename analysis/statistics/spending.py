@@ -25,9 +25,8 @@ from analysis.statistics.samples import Array
 # The numbers of blocks of every site after which there are looks; each planned number of runs is a look as well. A plan
 # of few blocks that cannot end early has early looks as well, for those who read its report before its end.
 LOOKS, EARLY_LOOKS = (5, 10, 15, 20, 25), (2, 3, 4)
-# The least level of the last look of a plan that was not raised, as a share of the error: that of plans of 26 runs. It
-# is up to 0.8 where the look before is far.
-LAST_SHARE = 0.28
+# From this number of blocks on, the level of a plan's last look hardly changes.
+FAR = 200
 # The part of the error for the planned blocks.
 PLANNED_SHARE = 0.8
 # Levels are computed for these errors, and interpolated between them.
@@ -118,6 +117,13 @@ def levels(looks: tuple[int, ...], planned: int, error: float) -> tuple[float, .
         before_time, before_spent = time, spent(time)
     scores = np.array(bounds) / np.sqrt(np.array(looks) / planned)
     return tuple(stats.norm.sf(scores).tolist())
+
+
+@cache
+def last_level(planned: int, error: float) -> float:
+    """The level of the test at the last look of a plan of `planned` blocks that is not raised."""
+    looks = looks_of_plan([min(planned, FAR)], 1)
+    return levels(looks.blocks, looks.planned, error)[-1]
 
 
 @cache

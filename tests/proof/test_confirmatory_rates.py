@@ -199,9 +199,11 @@ def test_the_planned_number_of_blocks_has_the_planned_power(
     gain, number, slower = int(column.removeprefix("blocks_").removesuffix("pct")) / 100, 3000, 0
     for values in campaigns(noise, number, sites, needed, seed=4):
         values[:: len(NETWORKS), :, 1, 0] *= 1 + gain
-        table = family_verdicts(values)
+        table = family_verdicts(values, looks_of_plan([needed], sites))
         is_there = (table["network"] == NETWORKS[0]) & (table["compared"] == "quic") & (table["metric"] == METRICS[0])
-        slower += int((table.loc[is_there, "verdict"] == SLOWER).sum())
+        # A difference within the margin is shown all the same, though its verdict is *equivalent*.
+        is_shown = (table["p_corrected"] < DECLARED.significant_p) & (table["gain"] > 0)
+        slower += int(is_shown[is_there].sum())
     tell(capsys, f"power at +{gain:.0%}", noise.__name__, sites, needed, number, f"{slower / number:.2%}")
     assert between(slower, number, 0.88, 0.94), slower / number
 

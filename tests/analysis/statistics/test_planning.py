@@ -20,7 +20,7 @@ from analysis.statistics.planning import (
 )
 from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import Array, Samples
-from analysis.statistics.spending import LAST_SHARE
+from analysis.statistics.spending import levels, looks_of_plan
 
 PAIR = Pair("tcp+", "quic")
 DECLARED = replace(hypotheses.load(), comparisons=(PAIR,), family=(PAIR,), family_metrics=("si",))
@@ -42,7 +42,7 @@ def drawn(sites: int = 4, blocks: int = 10, scatter: float = 0.05) -> Array:
 @pytest.mark.parametrize("level", [0.05, 0.01])
 def test_one_site_needs_what_a_paired_t_test_needs(effect: float, level: float) -> None:
     exact = TTestPower().solve_power(effect, alpha=level, power=POWER)
-    assert needed_for(effect, 1, 1, level) == np.ceil(exact)
+    assert needed_for(effect, 1, 1, lambda _: level) == np.ceil(exact)
 
 
 @pytest.mark.parametrize("difference", [0.001, 0.01])
@@ -50,11 +50,11 @@ def test_many_blocks_are_needed_where_the_power_can_only_be_that_of_a_normal_dis
     """At thresholds of 1e-4 and less, scipy's noncentral t has no finite value far out. This must not count as a power
     of 1."""
     normal = ((stats.norm.isf(1e-5 / 2) + stats.norm.ppf(POWER)) / difference) ** 2
-    assert needed_for(difference, 1, 1, 1e-5) == pytest.approx(normal, rel=0.001) or normal > MOST_BLOCKS
+    assert needed_for(difference, 1, 1, lambda _: 1e-5) == pytest.approx(normal, rel=0.001) or normal > MOST_BLOCKS
 
 
 def test_the_number_is_the_smallest_that_suffices() -> None:
-    needed = needed_for(0.05, 0.05, 11, 0.01 / 16)
+    needed = needed_for(0.05, 0.05, 11, lambda _: 0.01 / 16)
     for blocks, suffices in ((needed, True), (needed - 1, False)):
         freedom = 11 * (blocks - 1)
         power = stats.nct.sf(stats.t.isf(0.01 / 32, freedom), freedom, np.sqrt(blocks))
@@ -63,9 +63,9 @@ def test_the_number_is_the_smallest_that_suffices() -> None:
 
 def test_what_is_unknown_needs_an_unknown_number_and_what_is_tiny_more_than_a_million() -> None:
     for scatter, freedom in ((np.nan, 1), (0, 1), (1, np.nan), (1, 0)):
-        assert np.isnan(needed_for(0.05, scatter, freedom, 0.01))
-    assert needed_for(1e-5, 1, 1, 0.01) == np.inf
-    assert needed_for(10, 0.01, 30, 0.01) == 2
+        assert np.isnan(needed_for(0.05, scatter, freedom, lambda _: 0.01))
+    assert needed_for(1e-5, 1, 1, lambda _: 0.01) == np.inf
+    assert needed_for(10, 0.01, 30, lambda _: 0.01) == 2
 
 
 def test_the_scatter_is_the_error_of_the_mean_over_sites_with_one_block_of_each() -> None:
@@ -93,7 +93,11 @@ def test_the_level_is_that_of_a_contrast_at_the_last_look() -> None:
     ratios = drawn()[:, 1] / drawn()[:, 0]
     assert row["blocks"] == ratios.shape[1]
     freedom = float(mean_over_sites(np.log(ratios)).freedom)
-    direct = needed_for(np.log1p(0.02), row["scatter"], freedom / 9, LAST_SHARE * 0.01 / 3, freedom)
+
+    def level(blocks: int) -> float:
+        return 2 * levels(looks_of_plan([blocks], 1).blocks, blocks, 0.01 / 3 / 2)[-1]
+
+    direct = needed_for(np.log1p(0.02), row["scatter"], freedom / 9, level, freedom)
     assert row["blocks_2pct"] == direct
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics.spending import LAST_SHARE, Looks, levels, looks_of_plan, spent
+from analysis.statistics.spending import Looks, last_level, levels, looks_of_plan, spent
 
 ERROR = 0.005
 
@@ -48,9 +48,13 @@ def test_all_looks_together_err_as_often_as_was_spent(blocks: tuple[int, ...], p
 
 @pytest.mark.parametrize("planned", [2, 5, 10, 16, 21, 26, 27, 31])
 def test_the_last_look_of_a_plan_keeps_most_of_what_is_planned(planned: int) -> None:
-    looks = looks_of_plan([planned], 5)
     for error in (1e-4, ERROR):
-        assert LAST_SHARE - 0.01 < levels(looks.blocks, planned, error)[-1] / error < 0.81
+        assert 0.28 < last_level(planned, error) / error < 0.81
+
+
+def test_the_level_of_a_last_look_that_is_far_hardly_changes() -> None:
+    far = looks_of_plan([2000], 5)
+    assert last_level(2000, ERROR) == pytest.approx(levels(far.blocks, 2000, ERROR)[-1], rel=0.03)
 
 
 def test_the_p_value_is_the_error_whose_level_is_just_reached() -> None:
