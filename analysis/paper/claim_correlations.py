@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -12,19 +12,18 @@ from scipy import stats
 from analysis.paper.claim_tests import (
     CORRELATION,
     LEAST_SITES,
+    Claim,
     ClaimInputs,
     Condition,
     beyond_p,
-    estimated,
     jackknife,
     not_measured,
-    runs_of_pair,
 )
 from analysis.statistics.contrast_table import holm
 from analysis.statistics.heterogeneity import site_ratios
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import block_ratios, mean_over_sites
-from analysis.statistics.samples import Array, Samples
+from analysis.statistics.samples import Array, Samples, counts
 from analysis.text import label, pair_label, share
 
 # A rank correlation below this is little influence: it explains less than a quarter of the sites' ranking.
@@ -40,9 +39,7 @@ AGREEMENT_COLUMNS = ["reference", "compared", "network", "metric", "other_metric
 AGREEMENT_COLUMNS += ["correlation_low", "correlation_high", "opposite", "opposite_sites", "opposite_p"]
 
 
-def little_influence(
-    inputs: ClaimInputs, *, pair: Pair, networks: Sequence[str], metric: str, facts: Sequence[str]
-) -> list[Condition]:
+def little_influence(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     """The sites' gains hardly depend on any of `facts`: the mean over networks of their rank correlations is small.
 
     The noise of the runs makes every correlation smaller, so with few enough runs anything would seem to have little
@@ -51,47 +48,84 @@ def little_influence(
     any network, the claim cannot be shown. The evidence against the claim is the measured correlation, since the true
     one is larger. The interval is the jackknife's over sites, of Fisher's z.
     """
-    samples, site_facts = inputs.samples, inputs.site_facts
-    missing = not_measured(samples, pair, networks, [metric])
-    if not missing:
-        places = [samples.networks.index(name) for name in networks]
-        ratios = block_ratios(samples, pair)[places, :, samples.metrics.index(metric)]
+    samples, pair, metric = inputs.samples, claim.pairs[0], claim.metrics[0]
+    missing = not_measured(inputs, pair, claim.networks, [metric])
+    gain = f"{pair_label(pair.compared, pair.reference)}, {label(metric)}"
+    limit = f"less than ±{LITTLE_INFLUENCE} is little"
     conditions = []
-    for fact in facts:
-        gain = f"{pair_label(pair.compared, pair.reference)}, {label(metric)}"
+    for fact in claim.facts:
         subject = f"the rank correlation of sites' gains ({gain}) with {fact}"
-        limit = f"less than ±{LITTLE_INFLUENCE} is little"
         condition = Condition(subject, CORRELATION, limit=limit, missing=missing)
         if not missing:
-            values = np.array([site_facts.get(site, {}).get(fact, np.nan) for site in samples.sites], dtype=float)
-            is_known = np.isfinite(ratios).any(axis=2).all(axis=0) & np.isfinite(values)
-            condition = replace(condition, runs=2 * int(np.isfinite(ratios[:, is_known]).sum()))
-            condition = _influence(
-                ratios[:, is_known], values[is_known], condition, fact, networks, inputs.hypotheses.confidence
-            )
+            places = [samples.networks.index(name) for name in claim.networks]
+            ratios = block_ratios(samples, pair)[places, :, samples.metrics.index(metric)]
+            condition = _influence(inputs, condition, ratios, fact, claim.networks)
         conditions.append(condition)
     return conditions
 
 
-def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Sequence[str]) -> list[Condition]:
+def _influence(
+    inputs: ClaimInputs, condition: Condition, ratios: Array, name: str, networks: Sequence[str]
+) -> Condition:
+    """`condition` with the mean over `networks` of the correlations of the sites' gains with the fact `name`; `ratios`:
+    networks x sites x blocks."""
+    fact = np.array([inputs.site_facts.get(site, {}).get(name, np.nan) for site in inputs.samples.sites], dtype=float)
+    runs = 2 * counts(ratios)
+    is_known = runs.all(axis=0) & np.isfinite(fact)
+    fact, ratios, runs = fact[is_known], ratios[:, is_known], runs[:, is_known]
+    condition = replace(condition, sites=len(fact), runs=int(runs.sum()))
+    if len(fact) <= LEAST_SITES:
+        return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs in all networks",))
+    of_networks = [site_ratios(of_network) for of_network in ratios]
+    gains, variances = (np.stack([getattr(entry, part) for entry in of_networks]) for part in ("centres", "variances"))
+    if not np.ptp(fact) or not np.ptp(gains, axis=1).all():
+        return replace(condition, missing=(f"sites that differ in {name}, and in their gains",))
+    if not np.isfinite(variances).all():
+        return condition.lacks("two blocks of a site")
+    noise = np.random.default_rng(SEED).standard_normal((REPETITIONS, *gains.shape)) * np.sqrt(variances)
+
+    def plain_z(sites: NDArray[np.intp]) -> float:
+        return _mean_z(_rank_correlations(gains[:, sites], fact[sites]))
+
+    def true_z(sites: NDArray[np.intp]) -> float:
+        # If the reliability is this small, there is no verdict anyway.
+        root = np.sqrt(np.maximum(reliability(gains[:, sites], noise[..., sites]), LEAST_RELIABILITY / 10))
+        return _mean_z(_rank_correlations(gains[:, sites], fact[sites]) / root)
+
+    sites, little, of_gains = np.arange(len(fact)), float(np.arctanh(LITTLE_INFLUENCE)), reliability(gains, noise)
+    mean = plain = jackknife(plain_z, sites)
+    p_for = 1.0
+    if abs(plain.centre) >= little:
+        p_for = float(plain.equivalence_p(little))
+    elif of_gains.min() >= LEAST_RELIABILITY:
+        mean = jackknife(true_z, sites)
+        p_for = float(mean.equivalence_p(little))
+        condition = replace(condition, subject=f"{condition.subject}, corrected for the noise of the runs,")
+    else:
+        where = label(networks[int(of_gains.argmin())])
+        noisy = f"of how the gains scatter behind {where} only {share(of_gains.min())} is not the runs'"
+        condition = replace(condition, limit=f"{condition.limit}, but {noisy}, which hides any influence")
+    return condition.estimated(mean, inputs.hypotheses.confidence).judged((p_for, beyond_p(plain, little)))
+
+
+def metrics_disagree(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     """Some site is faster in one metric and slower in another; the evidence against this is that all metrics are
     closely correlated.
 
-    The test takes the first of `pairs` that was measured side by side, all networks, and those of `metrics` that the
-    campaign has. A protocol that was added later shares no block with the others.
+    The test takes the first of the pairs that was measured side by side, all networks, and those of the metrics that
+    the campaign has. A protocol that was added later shares no block with the others.
     """
     samples = inputs.samples
-    measured = [metric for metric in metrics if metric in samples.metrics]
-    present = samples.measured(pairs)
+    measured = [metric for metric in claim.metrics if metric in samples.metrics]
+    present = samples.measured(claim.pairs)
     condition = Condition("the gains in two metrics", CORRELATION)
-    missing = not_measured(samples, pairs[0] if not present else (), [], metrics if len(measured) < 2 else [])
-    if missing:
+    protocols, metrics = () if present else claim.pairs[0], () if len(measured) > 1 else claim.metrics
+    if missing := not_measured(inputs, protocols, (), metrics):
         return [replace(condition, missing=missing)]
-    thresholds = inputs.hypotheses.significant_p, inputs.hypotheses.confidence
-    tables = (metric_agreement(samples, pair, measured, *thresholds) for pair in present)
+    tables = (metric_agreement(samples, pair, claim.metrics, inputs.hypotheses) for pair in present)
     table = next((table for table in tables if table["opposite_p"].notna().any()), None)
     if table is None:
-        return [replace(condition, missing=(f"two blocks of a site: {condition.subject}",))]
+        return [condition.lacks("two blocks of a site")]
     opposite = table[table["opposite"] > 0]
     row = (opposite.sort_values("opposite_p") if len(opposite) else table.sort_values("correlation")).iloc[0]
     where = f"{label(row['metric'])} and {label(row['other_metric'])} behind {label(row['network'])}"
@@ -100,16 +134,17 @@ def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Seq
         subject += f", of which {row['opposite']} point in opposite directions ({row['opposite_sites']}),"
     errors = 1 / np.sqrt(np.maximum(table["sites"] - 3, 1) / 1.06)
     distances = (np.arctanh(table["correlation"].clip(-0.9999, 0.9999)) - np.arctanh(SAME_CORRELATION)) / errors
+    blocks = block_ratios(samples, Pair(row["reference"], row["compared"]))[samples.networks.index(row["network"])]
     return [
-        replace(
-            condition,
-            subject=subject,
+        Condition(
+            subject,
+            CORRELATION,
             value=float(row["correlation"]),
             low=float(row["correlation_low"]),
             high=float(row["correlation_high"]),
             limit=f"above {SAME_CORRELATION} they say the same",
             sites=int(row["sites"]),
-            runs=runs_of_pair(samples, Pair(row["reference"], row["compared"]), [row["network"]], row["metric"]),
+            runs=2 * int(counts(blocks[:, samples.metrics.index(row["metric"])]).sum()),
             p_for=float(table["opposite_p"].min()),
             p_against=float(np.nan_to_num(stats.norm.sf(distances), nan=1.0).max()),
         )
@@ -119,51 +154,41 @@ def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Seq
 def metric_agreements(samples: Samples, hypotheses: Hypotheses, metrics: Sequence[str]) -> pd.DataFrame:
     """`metric_agreement` of every comparison of `hypotheses`, over the networks and `metrics` that have blocks of it.
     The p values of each pair are corrected separately."""
-    measured = [metric for metric in metrics if metric in samples.metrics]
-    tables = [
-        metric_agreement(samples, pair, measured, hypotheses.significant_p, hypotheses.confidence)
-        for pair in samples.measured(hypotheses.comparisons)
-    ]
+    pairs = samples.measured(hypotheses.comparisons)
+    tables = [metric_agreement(samples, pair, metrics, hypotheses) for pair in pairs]
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=AGREEMENT_COLUMNS)
     return table[table["sites"] > 0].reset_index(drop=True)
 
 
-def metric_agreement(
-    samples: Samples, pair: Pair, metrics: Sequence[str], significant_p: float, confidence: float
-) -> pd.DataFrame:
-    """A row for each network and each two of `metrics`: whether both agree on the sites.
+def metric_agreement(samples: Samples, pair: Pair, metrics: Sequence[str], hypotheses: Hypotheses) -> pd.DataFrame:
+    """A row for each network and each two of `metrics` that `samples` have: whether both agree on the sites.
 
     Columns: reference, compared, network, metric, other_metric, sites (with both); correlation (Spearman's, of the
     sites' gains) with correlation_low and correlation_high (NaN with LEAST_SITES or fewer); opposite (how many sites
     are faster in one metric and slower in the other, each significantly), opposite_sites (their names) and opposite_p
     (the smallest p value of such a site, corrected by Holm over all rows, sites and directions).
     """
-    ratios = block_ratios(samples, pair)
-    sites = mean_over_sites(ratios[..., None, :])
+    sites = mean_over_sites(block_ratios(samples, pair)[..., None, :])
     faster, slower = sites.below_p(0), sites.above_p(0)
     rows, p_values = [], []
-    for (n, network), (one, other) in (
-        (cell, pair_of) for cell in enumerate(samples.networks) for pair_of in combinations(metrics, 2)
-    ):
+    measured = [metric for metric in metrics if metric in samples.metrics]
+    for (n, network), (one, other) in product(enumerate(samples.networks), combinations(measured, 2)):
         i, j = samples.metrics.index(one), samples.metrics.index(other)
         centres = sites.centre[n][:, [i, j]]
-        is_measured = np.isfinite(centres).all(axis=1)
-        numbers = _correlation(centres[is_measured], confidence)
-        rows.append([*pair, network, one, other, int(is_measured.sum()), *numbers])
-        directions = [np.maximum(faster[n, :, x], slower[n, :, y]) for x, y in permutations((i, j))]
+        centres = centres[np.isfinite(centres).all(axis=1)]
+        numbers = _correlation(centres, hypotheses.confidence)
+        rows.append([*pair, network, one, other, len(centres), *numbers])
+        directions = [np.maximum(faster[n, :, x], slower[n, :, y]) for x, y in ((i, j), (j, i))]
         p_values.append(np.minimum(1, 2 * np.minimum(*directions)))
     table = pd.DataFrame(rows, columns=AGREEMENT_COLUMNS[:-3])
-    p = np.array(p_values).reshape(len(rows), len(samples.sites))
-    corrected = np.full(p.shape, np.nan)
-    if np.isfinite(p).any():
-        corrected[np.isfinite(p)] = holm(p[np.isfinite(p)])
-    is_opposite = corrected < significant_p
+    corrected = holm(np.ravel(p_values)).reshape(len(rows), len(samples.sites))
+    is_opposite = corrected < hypotheses.significant_p
     names = np.array(samples.sites, dtype=object)
     return table.assign(
         opposite=is_opposite.sum(axis=1),
         opposite_sites=[", ".join(names[row]) for row in is_opposite],
-        opposite_p=np.where(np.isnan(corrected), np.inf, corrected).min(axis=1, initial=np.inf),
-    ).replace({"opposite_p": {np.inf: np.nan}})
+        opposite_p=np.fmin.reduce(corrected, axis=1, initial=np.nan),
+    )
 
 
 def reliability(gains: Array, noise: Array) -> Array:
@@ -180,52 +205,6 @@ def reliability(gains: Array, noise: Array) -> Array:
     # Pearson's correlation for this Spearman correlation, if the values are normal.
     correlation = 2 * np.sin(np.pi / 6 * of_ranks)
     return np.asarray(np.clip(2 - 1 / np.maximum(correlation, 0.5) ** 2, 0, 1))
-
-
-def _influence(
-    ratios: Array, fact: Array, condition: Condition, name: str, networks: Sequence[str], confidence: float
-) -> Condition:
-    """`condition` with the mean over `networks` of the correlations of the sites' gains with `fact`.
-
-    `ratios`: networks x sites x blocks; `fact`: one value per site.
-    """
-    sites = len(fact)
-    condition = replace(condition, sites=sites)
-    if sites <= LEAST_SITES:
-        return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs in all networks",))
-    of_networks = [site_ratios(network) for network in ratios]
-    gains, variances = (np.stack([getattr(entry, part) for entry in of_networks]) for part in ("centres", "variances"))
-    if not np.ptp(fact) or not np.ptp(gains, axis=1).all():
-        return replace(condition, missing=(f"sites that differ in {name}, and in their gains",))
-    if not np.isfinite(variances).all():
-        return replace(condition, missing=(f"two blocks of a site: {condition.subject}",))
-    noise = np.random.default_rng(SEED).standard_normal((REPETITIONS, *gains.shape)) * np.sqrt(variances)
-
-    def plain_z(kept: NDArray[np.bool_]) -> float:
-        return _mean_z(_rank_correlations(gains[:, kept], fact[kept]))
-
-    def true_z(kept: NDArray[np.bool_]) -> float:
-        # If the reliability is this small, there is no verdict anyway.
-        root = np.sqrt(np.maximum(reliability(gains[:, kept], noise[..., kept]), LEAST_RELIABILITY / 10))
-        return _mean_z(_rank_correlations(gains[:, kept], fact[kept]) / root)
-
-    little = float(np.arctanh(LITTLE_INFLUENCE))
-    mean = plain = jackknife(plain_z, sites)
-    of_gains = reliability(gains, noise)
-    if abs(plain.centre) >= little:
-        p_for = float(plain.equivalence_p(little))
-    elif of_gains.min() >= LEAST_RELIABILITY:
-        mean = jackknife(true_z, sites)
-        p_for = float(mean.equivalence_p(little))
-        condition = replace(condition, subject=f"{condition.subject}, corrected for the noise of the runs,")
-    else:
-        p_for = 1.0
-        where = label(networks[int(of_gains.argmin())])
-        noisy = f"of how the gains scatter behind {where} only {share(of_gains.min())} is not the runs'"
-        condition = replace(condition, limit=f"{condition.limit}, but {noisy}, which hides any influence")
-    result = estimated(mean, condition, confidence)
-    value, low, high = np.tanh([result.value, result.low, result.high]).tolist()
-    return replace(result, value=value, low=low, high=high, p_for=p_for, p_against=beyond_p(plain, little))
 
 
 def _mean_z(correlations: Array) -> float:

@@ -9,9 +9,9 @@ import pytest
 from support.samples_truth import samples
 
 from analysis import hypotheses
-from analysis.paper.claim_correlations import little_influence, metric_agreement, metric_agreements, reliability
-from analysis.paper.claim_tests import ClaimInputs, Condition, beyond_p, controls_matter_more, faster, lead_shrinks
-from analysis.paper.claims import CLAIMS, DOES_NOT_HOLD, FIGURE_METRICS, HOLDS, QUIC, balance_of, claims, judge
+from analysis.paper.claim_correlations import metric_agreement, metric_agreements, reliability
+from analysis.paper.claim_tests import ClaimInputs, Condition, beyond_p
+from analysis.paper.claims import CLAIMS, DOES_NOT_HOLD, FIGURE_METRICS, HOLDS, TESTS, balance_of, claims, judge
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import NOT_DECIDED
@@ -54,6 +54,12 @@ def inputs(given: Samples, facts: Mapping[str, Mapping[str, float]] | None = Non
     one = {name: {"bytes": 1e6 + number, "servers": 1 + number % 3} for number, name in enumerate(given.sites)}
     defaults = ClaimInputs(given, hypotheses.load(), pd.DataFrame(), RTT_MS, one if facts is None else facts)
     return replace(defaults, **changes)  # type: ignore[arg-type]
+
+
+def conditions_of(given: ClaimInputs, claim: str, **changes: object) -> list[Condition]:
+    """The conditions of the claim of this name. `changes` replace some of the claim's fields."""
+    changed = replace(CLAIMS[claim], **changes)  # type: ignore[arg-type]
+    return TESTS[changed.test](given, changed)
 
 
 def verdicts(given: ClaimInputs) -> dict[str, str]:
@@ -141,7 +147,7 @@ def test_leads_that_losses_make_longer() -> None:
 )  # fmt: skip
 def test_what_matters_more_whichever_is_faster(control: float, protocol: float, verdict: str) -> None:
     effects = {"tcp+bbr": (control, 0.0), "quic": (protocol, 0.0), "quic+bbr": (control * protocol, 0.0)}
-    results = controls_matter_more(inputs(campaign(effects)), network="mss", metric="plt")
+    results = conditions_of(inputs(campaign(effects)), "controls_mss_plt")
     assert judge(results, 0.01)[0] == verdict
 
 
@@ -151,14 +157,14 @@ def test_what_matters_more_is_judged_in_blocks_of_all_four() -> None:
     # Half of the blocks lack QUIC+BBR; in these blocks TCP+BBR is slow.
     values[:, :, PROTOCOLS.index("quic+bbr"), :, :5] = np.nan
     values[:, :, PROTOCOLS.index("tcp+bbr"), :, :5] *= 3
-    results = controls_matter_more(inputs(replace(given, values=values)), network="mss", metric="plt")
+    results = conditions_of(inputs(replace(given, values=values)), "controls_mss_plt")
     assert results[0].value == pytest.approx(0.7 / 0.9 - 1, abs=0.01)
     assert judge(results, 0.01)[0] == HOLDS
 
 
 def test_the_interaction_by_hand() -> None:
     effects = {"tcp+bbr": (0.7, 0.0), "quic": (0.64, 0.0), "quic+bbr": (0.6, 0.0)}
-    (condition,) = lead_shrinks(inputs(campaign(effects, noise=1e-9)), network="mss", metric="si")
+    (condition,) = conditions_of(inputs(campaign(effects, noise=1e-9)), "lead_mss")
     assert condition.value == pytest.approx(0.6 / 0.7 / 0.64 - 1, abs=1e-6)
     assert judge([condition], 0.01)[0] == HOLDS
 
@@ -169,7 +175,7 @@ def test_the_interaction_needs_blocks_of_all_four() -> None:
     # No block has both QUICs.
     values[:, :, PROTOCOLS.index("quic"), :, ::2] = np.nan
     values[:, :, PROTOCOLS.index("quic+bbr"), :, 1::2] = np.nan
-    (condition,) = lead_shrinks(inputs(replace(given, values=values)), network="mss", metric="si")
+    (condition,) = conditions_of(inputs(replace(given, values=values)), "lead_mss")
     assert condition.missing
     assert judge([condition], 0.01)[0] == NOT_DECIDED
 
@@ -184,10 +190,7 @@ def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: fl
     campaigns = 150
     for seed in range(campaigns):
         given = inputs(campaign(effects, sites=6, blocks=6, seed=seed, noise=noise))
-        results = (
-            lead_shrinks(given, network="mss", metric="si"),
-            controls_matter_more(given, network="mss", metric="si"),
-        )
+        results = [conditions_of(given, name) for name in ("lead_mss", "controls_mss_si")]
         decided += [judge(conditions, 0.05, tested=1).verdict != NOT_DECIDED for conditions in results]
     # By chance, 5 % of the 150 campaigns are decided on average, which is 7.5. There are more than 16 once in 700
     # times.
@@ -210,10 +213,9 @@ def test_a_claim_says_no_more_than_the_verdict_on_its_contrast() -> None:
     """The family is larger than the number of claims, so its correction is the stricter one."""
     given = campaign({"quic": (0.9, 0.0)})
     family = confirmatory(given, FAMILY, RTT_MS)
-    arguments = {"pairs": [QUIC], "networks": ["dsl"], "metrics": ["si"]}
     for corrected, verdict in ((0.011, NOT_DECIDED), (0.009, HOLDS)):
         table = family.assign(p=1e-4, p_corrected=corrected, equivalence_p=1.0, equivalence_p_corrected=1.0)
-        conditions = faster(inputs(given, confirmatory=table), **arguments)  # type: ignore[arg-type]
+        conditions = conditions_of(inputs(given, confirmatory=table), "quic_dsl")
         assert judge(conditions, 0.01).verdict == verdict
 
 
@@ -284,14 +286,13 @@ def test_gains_that_go_with_size_and_those_that_do_not() -> None:
     facts = {name: {"bytes": size[number], "requests": draw.random()} for number, name in enumerate(given.sites)}
     with_size = given.values.copy()
     with_size[:, :, PROTOCOLS.index("quic")] *= np.exp(-0.02 * size)[None, :, None, None]
-    arguments = {"pair": QUIC, "networks": NETWORKS, "metric": "si"}
-    (grown,) = little_influence(inputs(replace(given, values=with_size), facts), facts=["bytes"], **arguments)  # type: ignore[arg-type]
+    (grown,) = conditions_of(inputs(replace(given, values=with_size), facts), "size_and_structure", facts=("bytes",))
     assert grown.value < -0.9
     assert judge([grown], 0.01)[0] == DOES_NOT_HOLD
-    (flat,) = little_influence(inputs(given, facts), facts=["requests"], **arguments)  # type: ignore[arg-type]
+    (flat,) = conditions_of(inputs(given, facts), "size_and_structure", facts=("requests",))
     assert flat.low < 0 < flat.high
     assert judge([flat], 0.01)[0] == HOLDS
-    (unknown,) = little_influence(inputs(given, facts), facts=["servers"], **arguments)  # type: ignore[arg-type]
+    (unknown,) = conditions_of(inputs(given, facts), "size_and_structure", facts=("servers",))
     lacks = f"Not decided: the campaign lacks {unknown.missing[0]}."
     assert judge([unknown], 0.01)[:3] == (NOT_DECIDED, lacks, None)
 
@@ -307,7 +308,7 @@ def sized_inputs(gains: Array, size: Array, runs: int, noise: float, seed: int) 
 
 
 def size_verdict(given: ClaimInputs) -> tuple[str, str]:
-    return judge(little_influence(given, pair=QUIC, networks=NETWORKS, metric="si", facts=["bytes"]), 0.01)[:2]
+    return judge(conditions_of(given, "size_and_structure", facts=("bytes",)), 0.01)[:2]
 
 
 @pytest.mark.parametrize(("runs", "outlier"), [(3, 0.0), (5, 0.0), (5, 1.0)])
@@ -369,7 +370,7 @@ def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
     values = given.values.copy()
     values[NETWORKS.index("da2gc"), 3, PROTOCOLS.index("quic"), FIGURE_METRICS.index("vc85")] *= 2
     opposed = replace(given, values=values)
-    table = metric_agreement(opposed, Pair("tcp", "quic"), FIGURE_METRICS, 0.01, 0.95)
+    table = metric_agreement(opposed, Pair("tcp", "quic"), FIGURE_METRICS, hypotheses.load())
     results = table[table["opposite"] > 0]
     assert set(results["network"]) == {"da2gc"}
     assert set(results["opposite_sites"]) == {"s04"}
@@ -471,7 +472,7 @@ def test_all_conditions_must_hold_and_one_opposite_is_enough() -> None:
 
 def test_the_tables() -> None:
     table, conditions = claims(inputs(campaign({})))
-    assert table["claim"].tolist() == [claim.name for claim in CLAIMS]
+    assert table["claim"].tolist() == list(CLAIMS)
     assert table["claim"].is_unique
     assert table["sentence"].str.match(r"(Holds|Does not hold|Not decided): .*\.$").all()
     assert not table["sentence"].str.contains("nan").any()
