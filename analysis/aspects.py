@@ -3,6 +3,7 @@
 The measured values come from the documents that validation wrote (`ValidationEntry.seen`).
 """
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,39 +44,50 @@ BURST_BYTES = (BURST_PACKETS + FLIGHT_TOLERANCE_PACKETS) * LARGEST_MSS_BYTES
 # A window that starts anew after a pause is a fraction of one that is kept, and kept windows vary by chance. So windows
 # within this factor count as alike.
 GROWN = 2.0
-# When Chromium opens backup connections (`backup_connections` of a protocol).
-BACKUP = "after 250 ms without an answer"
+# The aspect, and the decision, in which the transports themselves differ.
+ROUND_TRIPS = "round trips before the first request"
+
+
+# Decision → its value for a protocol and its server's choices; empty if the server's choice is unknown. Backup
+# connections are those of Chromium.
+DECISIONS: Mapping[str, Callable[[Protocol, Choices], str]] = {
+    "congestion control": lambda protocol, _: protocol.congestion_control,
+    ANSWER_TO_LOSS: lambda _, choices: choices.get(ANSWER_TO_LOSS, ""),
+    ORDER: lambda _, choices: choices.get(ORDER, ""),
+    "initial window": lambda protocol, _: f"{protocol.initial_window_packets} packets",
+    "pacing": lambda protocol, _: "on" if protocol.pacing else "off",
+    "window after a pause": lambda protocol, _: "the initial one" if protocol.restarts_after_idle else "kept",
+    "whether the browser knows beforehand what servers speak": lambda protocol, _: (
+        "yes" if protocol.browser_knows_servers else "no"
+    ),
+    "backup connections of the browser": lambda protocol, _: (
+        "after 250 ms without an answer" if protocol.in_kernel and protocol.backup_connections is not False else "none"
+    ),
+    ROUND_TRIPS: lambda protocol, _: f"{protocol.round_trips_before_request}",
+}
 
 
 @dataclass(frozen=True)
 class Aspect:
-    """One thing in which protocols may differ.
+    """One thing in which protocols may differ, and which validation measures.
 
     `measured`: takes the document that validation wrote on a protocol, and returns the aspect's value; None if not
     measured.
-    `text`: this value in words.
+    `decision`: the decision (of DECISIONS) that determines the aspect; reports show it if the aspect was not measured.
+    Empty if no setting determines the aspect.
+    `text`: the value in words.
     `differ`: whether two values are further apart than the values of two loads of one protocol.
-    `decision`: the name of the setting that determines the aspect; reports show it if the aspect was not measured.
-    `setting`: this setting's value for a protocol and its server's choices.
-    `decision` and `setting` are empty if no setting determines the aspect, or if the server's choice is unknown.
-    `of_transport`: whether the transports themselves differ in this aspect.
     """
 
     name: str
     measured: Callable[[Seen], Value | None]
-    text: Callable[[Any], str]
-    differ: Callable[[Any, Any], bool]
     decision: str = ""
-    setting: Callable[[Protocol, Choices], str] = lambda protocol, choices: ""
-    of_transport: bool = False
+    text: Callable[[Any], str] = str
+    differ: Callable[[Any, Any], bool] = operator.ne
 
 
 def _further_than(tolerance: float) -> Callable[[float, float], bool]:
     return lambda one, other: abs(one - other) > tolerance
-
-
-def _unequal(one: Value, other: Value) -> bool:
-    return one != other
 
 
 def _on_two_sides(bound: float) -> Callable[[float, float], bool]:
@@ -89,10 +101,6 @@ def _in_order(key: str) -> Callable[[Seen], float | None]:
 def _kept(seen: Seen) -> float | None:
     response = seen.get(LOSS_RESPONSE)
     return response["after"] / response["before"] if response else None
-
-
-def _server_choice(decision: str) -> tuple[str, Callable[[Protocol, Choices], str]]:
-    return decision, lambda protocol, choices: choices.get(decision, "")
 
 
 def _flight(number: int) -> Callable[[Seen], list[list[float]] | None]:
@@ -125,116 +133,54 @@ def _percent(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
-_SCHEDULER = _server_choice(ORDER)
 _TURNING = _on_two_sides((ONE_AFTER_ANOTHER[1] + TURNS[0]) / 2)
 BACK_OFF = Aspect(
-    "window kept after one loss",
-    _kept,
-    lambda share: f"{share:.2f}",
-    _further_than(2 * KEPT_TOLERANCE),
-    *_server_choice(ANSWER_TO_LOSS),
+    "window kept after one loss", _kept, ANSWER_TO_LOSS, "{:.2f}".format, _further_than(2 * KEPT_TOLERANCE)
 )
 ASPECTS = (
-    Aspect(
-        "congestion control",
-        lambda seen: seen.get("congestion_control"),
-        str,
-        _unequal,
-        "congestion control",
-        lambda protocol, choices: protocol.congestion_control,
-    ),
+    Aspect("congestion control", lambda seen: seen.get("congestion_control"), "congestion control"),
     BACK_OFF,
     Aspect(
         "bytes in front of an urgent response",
         _in_order("in_front_bytes"),
+        ORDER,
         _kilobytes,
         # The tolerance is the number of bytes that the link carries while a server begins its answer.
         _further_than(ANSWER_BYTES),
-        *_SCHEDULER,
     ),
     Aspect(
         "bytes sent against priority",
         _in_order("against_priority"),
+        ORDER,
         _percent,
         _further_than(MOST_AGAINST_PRIORITY),
-        *_SCHEDULER,
     ),
-    Aspect(
-        "incremental responses sent in turns",
-        _in_order("turns_incremental"),
-        _percent,
-        _TURNING,
-        *_SCHEDULER,
-    ),
-    Aspect("other responses sent in turns", _in_order("turns_others"), _percent, _TURNING, *_SCHEDULER),
-    Aspect(
-        "initial window",
-        _flight_bytes(0),
-        _kilobytes,
-        _further_than(WINDOW_TOLERANCE_BYTES),
-        "initial window",
-        lambda protocol, choices: f"{protocol.initial_window_packets} packets",
-    ),
+    Aspect("incremental responses sent in turns", _in_order("turns_incremental"), ORDER, _percent, _TURNING),
+    Aspect("other responses sent in turns", _in_order("turns_others"), ORDER, _percent, _TURNING),
+    Aspect("initial window", _flight_bytes(0), "initial window", _kilobytes, _further_than(WINDOW_TOLERANCE_BYTES)),
     Aspect(
         "pacing of a flight",
         _spread,
+        "pacing",
         lambda share: f"over {_percent(share)} of a round trip",
         _on_two_sides((PACED_SHARE + UNPACED_SHARE) / 2),
-        "pacing",
-        lambda protocol, choices: "on" if protocol.pacing else "off",
     ),
     Aspect(
         "window after a pause",
         _flight_bytes(1),
+        "window after a pause",
         _kilobytes,
         lambda one, other: max(one, other) > GROWN * min(one, other),
-        "window after a pause",
-        lambda protocol, choices: "the initial one" if protocol.restarts_after_idle else "kept",
     ),
     # This aspect is measured over an established connection. No load of a validation shows the requests to a server
     # that is not known yet.
-    Aspect(
-        "pictures asked for at once",
-        lambda seen: seen.get("pictures_at_once"),
-        lambda pictures: f"{pictures} of {PICTURES}",
-        _unequal,
-    ),
-    Aspect(
-        "servers known before",
-        lambda seen: None,
-        str,
-        _unequal,
-        "whether the browser knows beforehand what servers speak",
-        lambda protocol, choices: "yes" if protocol.browser_knows_servers else "no",
-    ),
-    Aspect(
-        "backup connections",
-        lambda seen: None,
-        str,
-        _unequal,
-        "backup connections of the browser",
-        lambda protocol, choices: BACKUP if protocol.in_kernel and protocol.backup_connections is not False else "none",
-    ),
-    Aspect(
-        "round trips before the first request",
-        _round_trips,
-        lambda round_trips: f"{round_trips:.1f}",
-        _further_than(REQUEST_TOLERANCE_RTT),
-        "round trips before the first request",
-        lambda protocol, choices: f"{protocol.round_trips_before_request}",
-        of_transport=True,
-    ),
+    Aspect("pictures asked for at once", lambda seen: seen.get("pictures_at_once"), "", f"{{}} of {PICTURES}".format),
+    Aspect(ROUND_TRIPS, _round_trips, ROUND_TRIPS, "{:.1f}".format, _further_than(REQUEST_TOLERANCE_RTT)),
 )
 # The keys of a protocol that no aspect covers, and in which protocols of one transport may differ.
 FURTHER_KEYS = (
-    "server",
-    "mss_bytes",
-    "tls_group",
-    "fast_open",
-    "connection_options",
-    "server_sysctls",
-    "client_sysctls",
-)
+    "server", "mss_bytes", "tls_group", "fast_open", "connection_options", "server_sysctls", "client_sysctls",
+)  # fmt: skip
 
 
 def protocol_of(document: Mapping[str, Any]) -> Protocol | None:
@@ -251,6 +197,6 @@ def decisions(document: CampaignDocument) -> Decisions:
     for name, settings in document.settings.protocols.items():
         if protocol := protocol_of(settings):
             choices = document.server_choices.get(name, {})
-            texts = {aspect.decision: aspect.setting(protocol, choices) for aspect in ASPECTS}
+            texts = {decision: text_of(protocol, choices) for decision, text_of in DECISIONS.items()}
             decided[name] = {decision: text for decision, text in texts.items() if text}
     return decided

@@ -47,9 +47,10 @@ SERVER, BROWSER = "server", "browser"
 KEYS = ["reference", "compared", "network", "metric", "measured_reference", "measured_compared", "servers", "browser"]
 GAINS = [*KEYS, "sites", "blocks", *GAIN]
 DIFFERENCE = ("difference", "difference_low", "difference_high")
-DIFFERENCES = [*KEYS, "varies", "reference_before", "compared_before", "servers_before", "browser_before"]
-DIFFERENCES += ["sites", "blocks", *DIFFERENCE, "p", "p_corrected", "equivalence_p", "equivalence_p_corrected"]
-DIFFERENCES += ["margin", "verdict"]
+# The columns that name what a variant is compared with.
+BEFORE = ["varies", "reference_before", "compared_before", "servers_before", "browser_before"]
+DIFFERENCES = [*KEYS, *BEFORE, "sites", "blocks", *DIFFERENCE, "p", "p_corrected", "equivalence_p"]
+DIFFERENCES += ["equivalence_p_corrected", "margin", "verdict"]
 
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -154,11 +155,10 @@ def _servers(protocols: Settings, pair: Pair) -> str:
 
 def program_gains(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """The gain of every variant with its interval, by network and metric of the family; columns GAINS."""
-    rows, of_pair = [], cache(partial(block_ratios, samples))
-    for one, network, metric in _measured(campaign, samples, hypotheses):
-        ratios = _of_cell(of_pair(one.pair), samples, _place(campaign, one, network), metric)
-        columns = contrast_columns(mean_over_sites(ratios), hypotheses.confidence)
-        rows.append([*_keys(one, network, metric), *_sizes(ratios), *(float(columns[name]) for name in GAIN)])
+    rows = [
+        keys | _numbers(ratios, hypotheses.confidence, GAIN)
+        for keys, _, ratios, _ in _measured(campaign, samples, hypotheses)
+    ]
     return pd.DataFrame(rows, columns=GAINS)
 
 
@@ -170,57 +170,48 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
     compared_before, servers_before and browser_before: the settings and programs that the variant is compared with.
     margin: PROGRAM_MARGIN. verdict: depends, does not depend (by more than the margin), or not decided.
     """
-    rows, of_pair = [], cache(partial(block_ratios, samples))
-    for one, network, metric in _measured(campaign, samples, hypotheses):
-        if not (before := one.before):
-            continue
-        now, then = (
-            _of_cell(of_pair(variant.pair), samples, _place(campaign, variant, network), metric)
-            for variant in (one, before)
-        )
-        ratios = now - then
-        margin = float(np.log1p(PROGRAM_MARGIN))
-        columns = contrast_columns(mean_over_sites(ratios), hypotheses.confidence, DIFFERENCE, margin)
-        numbers = [*_sizes(ratios), *(float(columns[name]) for name in (*DIFFERENCE, *TESTS))]
-        rows.append([*_keys(one, network, metric), one.varies, *before.pair, before.servers, before.browser, *numbers])
-    names = [name for name in DIFFERENCES if not name.endswith("_corrected") and name not in ("margin", "verdict")]
-    table = judged(pd.DataFrame(rows, columns=names), holm_of_family, hypotheses.significant_p, DIFFERENCE[0])
+    rows = []
+    for keys, one, ratios, ratios_before in _measured(campaign, samples, hypotheses):
+        if before := one.before:
+            others = (one.varies, *before.pair, before.servers, before.browser)
+            margin = float(np.log1p(PROGRAM_MARGIN))
+            numbers = _numbers(ratios - ratios_before, hypotheses.confidence, DIFFERENCE, margin)
+            rows.append(keys | dict(zip(BEFORE, others, strict=True)) | numbers)
+    table = pd.DataFrame(rows, columns=[*KEYS, *BEFORE, "sites", "blocks", *DIFFERENCE, *TESTS])
+    table = judged(table, holm_of_family, hypotheses.significant_p, DIFFERENCE[0])
     words = {FASTER: DEPENDS, SLOWER: DEPENDS, EQUIVALENT: INDEPENDENT}
     return table.assign(margin=PROGRAM_MARGIN, verdict=table["verdict"].replace(words))[DIFFERENCES]
 
 
-def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[Variant, str, str]]:
-    """Each variant that has runs that count, with each network (by its name in the campaign) and each metric."""
+def _measured(
+    campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses
+) -> Iterator[tuple[dict[str, str], Variant, Array, Array]]:
+    """Each variant that has runs that count, on each network and in each metric: the values of KEYS, the variant, its
+    log ratios (sites x blocks), and those of the variant that it is compared with (else its own)."""
     networks = dict.fromkeys(campaign.clients[name].network for name in samples.networks)
     # A protocol that was added later shares no block with the others.
     added = hypotheses.added_protocols
     protocols = {name: settings for name, settings in campaign.settings.protocols.items() if name not in added}
-    decided, browsers = decisions(campaign.document), campaign.browsers or (DEFAULT_BROWSER,)
-    all_variants = variants(hypotheses.family, protocols, decided, browsers)
+    browsers, first_browser = campaign.browsers or (DEFAULT_BROWSER,), campaign.settings.first_browser
+    all_variants = variants(hypotheses.family, protocols, decisions(campaign.document), browsers)
+    of_pair = cache(partial(block_ratios, samples))
     for network, metric, one in product(networks, hypotheses.family_metrics, all_variants):
-        each = (one, one.before or one)
-        is_there = [_place(campaign, variant, network) in samples.networks for variant in each]
-        if all(is_there) and all(variant.pair.is_of(samples.protocols) for variant in each):
-            yield one, network, metric
+        both = (one, one.before or one)
+        places = [client_name(network, variant.browser, first_browser or DEFAULT_BROWSER) for variant in both]
+        if set(places) <= set(samples.networks) and all(variant.pair.is_of(samples.protocols) for variant in both):
+            keys = dict(zip(KEYS, (*one.contrast, network, metric, *one.pair, one.servers, one.browser), strict=True))
+            ratios, before = (
+                of_pair(variant.pair)[samples.networks.index(place), :, samples.metrics.index(metric)]
+                for variant, place in zip(both, places, strict=True)
+            )
+            yield keys, one, ratios, before
 
 
-def _place(campaign: CampaignTable, one: Variant, network: str) -> str:
-    return client_name(network, one.browser, campaign.settings.first_browser or DEFAULT_BROWSER)
-
-
-def _of_cell(ratios: Array, samples: Samples, place: str, metric: str) -> Array:
-    """The part of `ratios` on the network that the analysis calls `place`, in `metric`: sites x blocks."""
-    return np.asarray(ratios[samples.networks.index(place), :, samples.metrics.index(metric)])
-
-
-def _keys(one: Variant, network: str, metric: str) -> list[str]:
-    return [*one.contrast, network, metric, *one.pair, one.servers, one.browser]
-
-
-def _sizes(ratios: Array) -> tuple[int, int]:
-    """The numbers of sites and of blocks."""
-    blocks = counts(ratios)
-    return int((blocks > 0).sum()), int(blocks.sum())
+def _numbers(ratios: Array, confidence: float, names: Sequence[str], margin: float | None = None) -> dict[str, float]:
+    """The numbers of sites and blocks, and the columns of `contrast_columns`."""
+    blocks, columns = counts(ratios), contrast_columns(mean_over_sites(ratios), confidence, names, margin)
+    sizes = {"sites": int((blocks > 0).sum()), "blocks": int(blocks.sum())}
+    return sizes | {name: float(values) for name, values in columns.items()}
 
 
 def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) -> list[str]:

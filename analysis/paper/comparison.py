@@ -1,9 +1,8 @@
 """Each number of the paper side by side with the campaign's, or with the data that the campaign lacks for it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,39 +10,45 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.findings import Findings
+from analysis.findings import Findings, Table
 from analysis.networks import path_rtt_ms
-from analysis.paper.replication import Replication, of_count, of_number, paper_error, standard_error
-from analysis.runs import rows_of
+from analysis.paper.replication import count_chance, number_chance, paper_error, standard_error
+from analysis.runs import records, rows_of
 from analysis.statistics.contrasts import difference_interval
 from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import FASTER, UNTESTED
-from analysis.statistics.samples import Array, Samples, counts
+from analysis.statistics.samples import OVER_SITES, Array, Samples, counts
 
 PAPER = Path(__file__).parent / "reference" / "wolsing2019.csv"
 PAPER_SITES, PAPER_RUNS = 38, 31
 # The largest error of a number of the paper from rounding, by its unit.
 ROUNDING = {"ratio": 0.005, "ms": 0.05, "s": 0.05}
+# The columns of `side_by_side` beside the paper's.
+ADDED = ["ours", "ours_low", "ours_high", "sites", "same_sign", "agrees", "chance", "missing"]
 # The pairs and metrics of the paper's Table 3.
 HANDSHAKE_PAIRS = (Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr"))
 HANDSHAKE_METRICS = ("fvc", "plt")
 HANDSHAKE_COLUMNS = ["reference", "compared", "network", "site", "metric", "rtt_ms", "runs_reference", "runs_compared"]
 HANDSHAKE_COLUMNS += ["delta_ms", "delta_low", "delta_high", "round_trips"]
+# The kind of a number of the paper → the table that has the campaign's, and the columns of this and of its interval.
+TABLED: dict[str, tuple[Table, Sequence[str]]] = {
+    "mean_gain": ("over_sites", ("gain", "gain_low", "gain_high")),
+    "mean_delta": ("over_sites", ("delta_ms", "delta_ms_low", "delta_ms_high")),
+    "rtt_delta": ("handshake", ("delta_ms", "delta_low", "delta_high")),
+}
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """The campaign's counterpart of a number of the paper.
+class Estimate(NamedTuple):
+    """The campaign's counterpart of a number of the paper, in its unit, with its interval.
 
-    `value`, `low` and `high` are in the paper's unit. The value rests on `sites` sites, and on `runs` runs if it is of
-    one site. `missing` says why there is no value, if there is none.
+    It rests on `sites` sites, and on `runs` runs if it is of one site. `missing`: why there is no value, if so.
     """
 
-    value: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
+    ours: float = float("nan")
+    ours_low: float = float("nan")
+    ours_high: float = float("nan")
     sites: int = 0
     runs: int = 0
     missing: str = ""
@@ -100,50 +105,39 @@ def side_by_side(findings: Findings) -> pd.DataFrame:
     - chance: how rare such a number is among exact repetitions
     - missing: why there is no number
     """
-    rows = []
-    for row in read_paper().to_dict("records"):
+    confidence, paper, rows = findings.hypotheses.confidence, read_paper(), []
+    for row in records(paper):
         missing = _missing(row, findings.samples)
         estimate = Estimate(missing=missing) if missing else _ESTIMATORS[row["kind"]](row, findings)
-        has_sign = row["unit"] in ("ratio", "ms") and np.isfinite(estimate.value) and row["value"] and estimate.value
-        repetition = _repetition(row, estimate, findings.hypotheses.confidence)
-        has_same_sign = np.sign(row["value"]) == np.sign(estimate.value)
-        rows.append(
-            row
-            | {
-                "ours": estimate.value,
-                "ours_low": estimate.low,
-                "ours_high": estimate.high,
-                "sites": estimate.sites,
-                "same_sign": ("yes" if has_same_sign else "no") if has_sign else "",
-                "agrees": ("yes" if repetition.agrees else "no") if repetition else "",
-                "chance": repetition.chance if repetition else float("nan"),
-                "missing": estimate.missing,
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append({**row, **estimate._asdict(), "chance": _chance(row, estimate, confidence)})
+    table = pd.DataFrame(rows)
+    sign = np.sign(table["value"] * table["ours"]).where(table["unit"].isin(["ratio", "ms"]))
+    agrees = np.where(table["chance"] >= 1 - confidence, "yes", "no")
+    table["same_sign"] = np.select([sign == 1, sign == -1], ["yes", "no"], "")
+    table["agrees"] = np.where(table["chance"].isna(), "", agrees)
+    return table[[*paper, *ADDED]]
 
 
-def _repetition(row: Row, estimate: Estimate, confidence: float) -> Replication | None:
-    """Whether the campaign's number is what a repetition of the paper would give; None without an interval."""
-    if not (np.isfinite(estimate.low) and np.isfinite(estimate.high)):
-        return None
+def _chance(row: Row, estimate: Estimate, confidence: float) -> float:
+    """How rare the campaign's number is among exact repetitions of the paper; NaN without an interval."""
+    ours, low, high, sites, runs, _ = estimate
+    size, paper_size = (runs, PAPER_RUNS) if sites == 1 else (sites, PAPER_SITES)
+    if not np.isfinite(high - low):
+        return float("nan")
     if row["kind"] == "sites_faster":
-        ours = round(estimate.value * estimate.sites / PAPER_SITES)
-        return of_count(int(row["value"]), PAPER_SITES, ours, estimate.sites, confidence)
-    size, paper_size = (estimate.runs, PAPER_RUNS) if estimate.sites == 1 else (estimate.sites, PAPER_SITES)
+        return count_chance(int(row["value"]), PAPER_SITES, round(ours * sites / PAPER_SITES), sites)
     if size < 2:
-        return None
-    error = standard_error(estimate.low, estimate.high, size - 1, confidence)
+        return float("nan")
+    error = standard_error(low, high, size - 1, confidence)
     errors = (paper_error(error, size, paper_size), error)
-    return of_number(row["value"], estimate.value, errors, size - 1, ROUNDING[row["unit"]], confidence)
+    return number_chance(row["value"], ours, errors, size - 1, ROUNDING[row["unit"]])
 
 
 def _missing(row: Row, samples: Samples) -> str:
     """The network, protocols, site or metrics of a number that the campaign does not have at all."""
-    absent = [] if row["network"] in samples.networks else [f"network {row['network']}"]
-    absent += [
-        f"protocol {name}" for name in (row["reference"], row["compared"]) if name and name not in samples.protocols
-    ]
+    protocols = [name for name in (row["reference"], row["compared"]) if name]
+    wanted = [("network", [row["network"]], samples.networks), ("protocol", protocols, samples.protocols)]
+    absent = [f"{kind} {name}" for kind, names, present in wanted for name in names if name not in present]
     if row["site"] and campaign_site(row["site"], samples.sites) is None:
         absent.append(f"site {row['site']}")
     metrics = row["metric"].split()
@@ -158,43 +152,35 @@ def campaign_site(site: str, sites: tuple[str, ...]) -> str | None:
     return next((name for name in sites if name.lower() in names), None)
 
 
-def _select(table: pd.DataFrame, row: Row, *keys: str) -> pd.DataFrame:
-    """The rows of `table` that agree with `row` in `keys`."""
-    return rows_of(table, **{key: row[key] for key in keys or ("network", "reference", "compared", "metric")})
-
-
-def _mean(column: str, row: Row, findings: Findings) -> Estimate:
-    rows = _select(findings["over_sites"], row)
+def _tabled(row: Row, findings: Findings) -> Estimate:
+    """A number that stands in another table."""
+    table, columns = TABLED[row["kind"]]
+    rows = rows_of(findings[table], **{name: row[name] for name in OVER_SITES})
+    if site := row["site"] and campaign_site(row["site"], findings.samples.sites):
+        rows = rows_of(rows, site=site)
     if rows.empty:
-        return Estimate(missing="no site has runs of both")
+        lacks = f"{site} is not known to have one server, or has no runs" if site else "no site has runs"
+        return Estimate(missing=f"{lacks} of both")
     first = rows.iloc[0]
-    low, high = float(first[f"{column}_low"]), float(first[f"{column}_high"])
-    return Estimate(float(first[column]), low, high, sites=int(first["sites"]))
+    value, low, high = (float(first[name]) for name in columns)
+    if site:
+        return Estimate(value, low, high, sites=1, runs=int(min(first["runs_reference"], first["runs_compared"])))
+    return Estimate(value, low, high, sites=int(first["sites"]))
 
 
 def _sites_faster(row: Row, findings: Findings) -> Estimate:
-    rows = _select(findings["gains"], row)
+    rows = rows_of(findings["gains"], **{name: row[name] for name in OVER_SITES})
     verdicts = rows.loc[rows["verdict"] != UNTESTED, "verdict"]
     if verdicts.empty:
         return Estimate(missing="no site has two runs of both")
-    faster = int((verdicts == FASTER).sum())
-    low, high = proportion_confint(faster, len(verdicts), alpha=1 - findings.hypotheses.confidence, method="beta")
-    scale = PAPER_SITES
-    return Estimate(scale * faster / len(verdicts), scale * float(low), scale * float(high), sites=len(verdicts))
-
-
-def _rtt_delta(row: Row, findings: Findings) -> Estimate:
-    name = campaign_site(row["site"], findings.samples.sites)
-    rows = _select(findings["handshake"], {**row, "site": name}, "network", "reference", "compared", "metric", "site")
-    if rows.empty:
-        return Estimate(missing=f"{name} is not known to have one server, or has no runs of both")
-    first = rows.iloc[0]
-    runs = int(min(first["runs_reference"], first["runs_compared"]))
-    return Estimate(float(first["delta_ms"]), float(first["delta_low"]), float(first["delta_high"]), sites=1, runs=runs)
+    faster, sites = int((verdicts == FASTER).sum()), len(verdicts)
+    ends = proportion_confint(faster, sites, alpha=1 - findings.hypotheses.confidence, method="beta")
+    ours, low, high = (PAPER_SITES * float(share) for share in (faster / sites, *ends))
+    return Estimate(ours, low, high, sites)
 
 
 def _max_gain(row: Row, findings: Findings) -> Estimate:
-    rows = _select(findings["gains"], row, "network", "reference")
+    rows = rows_of(findings["gains"], network=row["network"], reference=row["reference"])
     rows = rows[rows["metric"].isin(row["metric"].split())].dropna(subset="gain")
     if rows.empty:
         return Estimate(missing="no site has runs of both")
@@ -206,20 +192,18 @@ def _example(row: Row, findings: Findings) -> Estimate:
     site = samples.sites.index(campaign_site(row["site"], samples.sites) or "")
     cell = (samples.networks.index(row["network"]), site, samples.metrics.index(row["metric"]))
     seconds = samples.of(row["compared"])[cell] / 1000
-    runs = int(counts(seconds))
+    seconds = seconds[np.isfinite(seconds)]
+    runs = len(seconds)
     if runs < 2:
         return Estimate(float(mean(seconds)), sites=1, missing="" if runs else "it has no valid run")
-    seconds = seconds[np.isfinite(seconds)]
     low, high = stats.t.interval(findings.hypotheses.confidence, runs - 1, seconds.mean(), stats.sem(seconds))
     return Estimate(float(seconds.mean()), float(low), float(high), sites=1, runs=runs)
 
 
 # The kind of a number of the paper → the function that computes the campaign's, if everything it needs was measured.
 _ESTIMATORS: dict[str, Callable[[Row, Findings], Estimate]] = {
-    "mean_gain": lambda row, findings: _mean("gain", row, findings),
-    "mean_delta": lambda row, findings: _mean("delta_ms", row, findings),
+    **dict.fromkeys(TABLED, _tabled),
     "sites_faster": _sites_faster,
-    "rtt_delta": _rtt_delta,
     "max_gain": _max_gain,
     "example": _example,
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Choices, Seen, protocol_of
+from analysis.aspects import ASPECTS, BACK_OFF, DECISIONS, FURTHER_KEYS, ROUND_TRIPS, Aspect, Choices, Seen, protocol_of
 from analysis.runs import CampaignTable
 from analysis.statistics.hypotheses import Pair
 from analysis.text import label, level, listing, share
@@ -54,9 +54,9 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
         return f"How {names} {differ} is not known: the campaign does not keep their settings."
     measured = {aspect: values for aspect in ASPECTS if (values := _values(aspect, both_seen))}
     uneven = {aspect: values for aspect, values in measured.items() if any(aspect.differ(*value) for value in values)}
-    decided = {aspect.decision for aspect in measured}
-    unmeasured = [a for a in ASPECTS if a.decision not in decided and (one_transport or not a.of_transport)]
-    settings = {aspect.decision: text for aspect in unmeasured if (text := _set(aspect, protocols, choices))}
+    decided = {aspect.decision for aspect in measured} | (set() if one_transport else {ROUND_TRIPS})
+    unmeasured = [decision for decision in DECISIONS if decision not in decided]
+    settings = {decision: text for decision in unmeasured if (text := _set(decision, protocols, choices))}
     differences = [*settings.values(), *(_further(documents) if one_transport else [])]
     if measured:
         sentences = _measured(names, differ, measured.keys(), uneven, one_transport)
@@ -127,8 +127,8 @@ def _measured(
     """The sentences on the aspects that were measured of both protocols: first the `uneven` aspects, then the level
     ones."""
     texts = {aspect: _against(aspect, values) for aspect, values in uneven.items()}
-    different = "; ".join(text for aspect, text in texts.items() if one_transport or not aspect.of_transport)
-    of_transport = "; ".join(text for aspect, text in texts.items() if aspect.of_transport and not one_transport)
+    different = "; ".join(text for aspect, text in texts.items() if one_transport or aspect.name != ROUND_TRIPS)
+    of_transport = "" if one_transport else next((texts[one] for one in texts if one.name == ROUND_TRIPS), "")
     levels = [aspect.name for aspect in measured if aspect not in uneven]
     if different:
         sentences = [f"{names} {differ}, as measured before the first run: {different}."]
@@ -161,12 +161,12 @@ def _against(aspect: Aspect, values: Sequence[tuple[Any, Any]]) -> str:
     return f"{aspect.name} ({' against '.join(texts)})"
 
 
-def _set(aspect: Aspect, protocols: Sequence[Protocol | None], choices: Sequence[Choices]) -> str:
-    """The setting that determines the aspect, with both protocols' values, if these differ."""
+def _set(decision: str, protocols: Sequence[Protocol | None], choices: Sequence[Choices]) -> str:
+    """A decision with both protocols' values, if these differ."""
     both = zip(protocols, choices, strict=True)
-    compared, reference = (aspect.setting(protocol, of_server) if protocol else "" for protocol, of_server in both)
+    compared, reference = (DECISIONS[decision](protocol, of_server) if protocol else "" for protocol, of_server in both)
     is_set = compared and reference and compared != reference
-    return f"{aspect.decision} ({compared} against {reference})" if is_set else ""
+    return f"{decision} ({compared} against {reference})" if is_set else ""
 
 
 def _further(documents: Iterable[Mapping[str, Any]]) -> list[str]:
