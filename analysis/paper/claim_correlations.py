@@ -6,7 +6,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.paper.claim_tests import (
@@ -49,7 +48,7 @@ def little_influence(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     one is larger. The interval is the jackknife's over sites, of Fisher's z.
     """
     samples, pair, metric = inputs.samples, claim.pairs[0], claim.metrics[0]
-    missing = not_measured(inputs, pair, claim.networks, [metric])
+    missing = not_measured(inputs, networks=claim.networks, protocols=pair, metrics=[metric])
     gain = f"{pair_label(pair.compared, pair.reference)}, {label(metric)}"
     limit = f"less than ±{LITTLE_INFLUENCE} is little"
     conditions = []
@@ -84,21 +83,13 @@ def _influence(
         return condition.lacks("two blocks of a site")
     noise = np.random.default_rng(SEED).standard_normal((REPETITIONS, *gains.shape)) * np.sqrt(variances)
 
-    def plain_z(sites: NDArray[np.intp]) -> float:
-        return _mean_z(_rank_correlations(gains[:, sites], fact[sites]))
-
-    def true_z(sites: NDArray[np.intp]) -> float:
-        # If the reliability is this small, there is no verdict anyway.
-        root = np.sqrt(np.maximum(reliability(gains[:, sites], noise[..., sites]), LEAST_RELIABILITY / 10))
-        return _mean_z(_rank_correlations(gains[:, sites], fact[sites]) / root)
-
-    sites, little, of_gains = np.arange(len(fact)), float(np.arctanh(LITTLE_INFLUENCE)), reliability(gains, noise)
-    mean = plain = jackknife(plain_z, sites)
+    little, of_gains = float(np.arctanh(LITTLE_INFLUENCE)), reliability(gains, noise)
+    mean = plain = jackknife(_mean_z, gains, fact)
     p_for = 1.0
     if abs(plain.centre) >= little:
         p_for = float(plain.equivalence_p(little))
     elif of_gains.min() >= LEAST_RELIABILITY:
-        mean = jackknife(true_z, sites)
+        mean = jackknife(_true_z, gains, fact, noise)
         p_for = float(mean.equivalence_p(little))
         condition = replace(condition, subject=f"{condition.subject}, corrected for the noise of the runs,")
     else:
@@ -119,8 +110,9 @@ def metrics_disagree(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     measured = [metric for metric in claim.metrics if metric in samples.metrics]
     present = samples.measured(claim.pairs)
     condition = Condition("the gains in two metrics", CORRELATION)
-    protocols, metrics = () if present else claim.pairs[0], () if len(measured) > 1 else claim.metrics
-    if missing := not_measured(inputs, protocols, (), metrics):
+    lacks = {} if present else {"protocols": claim.pairs[0]}
+    lacks |= {} if len(measured) > 1 else {"metrics": claim.metrics}
+    if missing := not_measured(inputs, **lacks):
         return [replace(condition, missing=missing)]
     tables = (metric_agreement(samples, pair, claim.metrics, inputs.hypotheses) for pair in present)
     table = next((table for table in tables if table["opposite_p"].notna().any()), None)
@@ -207,9 +199,15 @@ def reliability(gains: Array, noise: Array) -> Array:
     return np.asarray(np.clip(2 - 1 / np.maximum(correlation, 0.5) ** 2, 0, 1))
 
 
-def _mean_z(correlations: Array) -> float:
-    """Fisher's z of the mean of `correlations`."""
-    return float(np.arctanh(np.clip(correlations.mean(), -0.9999, 0.9999)))
+def _mean_z(gains: Array, fact: Array, root: Array | float = 1.0) -> float:
+    """Fisher's z of the mean over networks of the correlations of `gains` with `fact`, each divided by `root`."""
+    return float(np.arctanh(np.clip((_rank_correlations(gains, fact) / root).mean(), -0.9999, 0.9999)))
+
+
+def _true_z(gains: Array, fact: Array, noise: Array) -> float:
+    """`_mean_z`, corrected for the noise of the runs."""
+    # If the reliability is this small, there is no verdict anyway.
+    return _mean_z(gains, fact, np.sqrt(np.maximum(reliability(gains, noise), LEAST_RELIABILITY / 10)))
 
 
 def _rank_correlations(one: Array, other: Array) -> Array:

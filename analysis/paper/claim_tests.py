@@ -31,8 +31,6 @@ FOUR = ("tcp+", "tcp+bbr", "quic", "quic+bbr")
 Weights = Mapping[str, float]
 # Takes the mean that is tested; returns p for and p against the claim.
 Judge = Callable[[MeanRatio], tuple[float, float]]
-# Takes the places of some sites; returns a number of these sites.
-Statistic = Callable[[NDArray[np.intp]], float]
 
 
 @dataclass(frozen=True)
@@ -205,15 +203,19 @@ def lead_per_round_trip(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     if claim.any_network:
         networks = tuple(name for name in samples.networks if inputs.rtt_ms.get(name))
     lead = f"QUIC's lead over TCP+ in {label(metric)}"
-    missing = not_measured(inputs, pair, networks, [metric], has_rtt=True)
+    missing = not_measured(inputs, networks=networks, protocols=pair, metrics=[metric], rtts=networks)
     if len(networks) < 2:
         missing += ("a second network",)
     if missing:
         return [Condition(lead, ROUND_TRIPS, missing=missing)]
-    over = listing([label(name) for name in networks])
-    rtts = np.array([inputs.rtt_ms[name] for name in networks])[:, None]
-    lags, logs = block_values(samples, _lag(pair), networks, metric), logarithmic(samples)
-    leads, runs = -locations(lags)[0], 2 * counts(lags)
+    over, off = listing([label(name) for name in networks]), inputs.hypotheses.equivalence_round_trips
+    limit = f"the handshake makes 1, and {1 - off:g} to {1 + off:g} counts as 1"
+
+    def is_one(mean: MeanRatio) -> tuple[float, float]:
+        distance = replace(mean, centre=mean.centre - 1)
+        return float(distance.equivalence_p(off)), beyond_p(distance, off)
+
+    rtts, leads, runs = _leads(inputs, pair, networks, metric)
     slopes = _slopes(rtts, leads)
     has_one_server = [inputs.site_facts.get(site, {}).get("servers") == 1 for site in samples.sites]
     numbers = [(f"{lead} in ms per ms of RTT, over {over}", slopes, runs)]
@@ -223,26 +225,16 @@ def lead_per_round_trip(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     for n, network in enumerate(networks):
         subject = _behind("QUIC's mean lead over TCP+ in round trips", network, metric)
         numbers.append((subject, leads[n] / rtts[n], runs[[n]]))
-    off = inputs.hypotheses.equivalence_round_trips
-    limit = f"the handshake makes 1, and {1 - off:g} to {1 + off:g} counts as 1"
-
-    def is_one(mean: MeanRatio) -> tuple[float, float]:
-        distance = replace(mean, centre=mean.centre - 1)
-        return float(distance.equivalence_p(off)), beyond_p(distance, off)
-
     conditions = [
-        mean_of_sites(inputs, Condition(subject, ROUND_TRIPS, limit=limit, decides=n == 0), values, of_sites, is_one)
+        over_sites(inputs, Condition(subject, ROUND_TRIPS, limit=limit, decides=n == 0), is_one, of_sites, values)
         for n, (subject, values, of_sites) in enumerate(numbers)
     ]
+    logs = logarithmic(samples)
     shares = -np.expm1(locations(block_values(logs, _lag(pair), networks, metric))[0])
     times = np.exp(locations(block_values(logs, {pair.reference: 1.0}, networks, metric))[0])
-
-    def slope_of_shares(sites: NDArray[np.intp]) -> float:
-        return float(stats.linregress((rtts / times)[:, sites].ravel(), shares[:, sites].ravel()).slope)
-
     last = Condition(f"{lead} per RTT, both as shares of TCP+'s time, over {over}", ROUND_TRIPS, limit=limit)
-    sites = np.flatnonzero(np.isfinite(shares).all(axis=0))
-    return [*conditions, over_sites(inputs, last, slope_of_shares, sites, runs, is_one, more_than=LEAST_SITES)]
+    slope = over_sites(inputs, last, is_one, runs, rtts / times, shares, statistic=_slope, more_than=LEAST_SITES)
+    return [*conditions, slope]
 
 
 def lead_beyond_handshake(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
@@ -259,13 +251,13 @@ def lead_beyond_handshake(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
         subject = f"QUIC's lead over TCP+ in round trips {places}"
         condition = Condition(subject, ROUND_TRIPS, limit="above 0 is more than handshakes")
         networks = [network, *claim.without_loss]
-        if missing := not_measured(inputs, pair, networks, [metric], has_rtt=True):
-            conditions.append(replace(condition, missing=missing))
-            continue
-        lags = block_values(inputs.samples, _lag(pair), networks, metric)
-        leads = -locations(lags)[0] / np.array([inputs.rtt_ms[name] for name in networks])[:, None]
-        further = leads[0] - leads[1:].mean(axis=0)
-        conditions.append(mean_of_sites(inputs, condition, further, 2 * counts(lags), is_above_0))
+        missing = not_measured(inputs, networks=networks, protocols=pair, metrics=[metric], rtts=networks)
+        condition = replace(condition, missing=missing)
+        if not missing:
+            rtts, leads, runs = _leads(inputs, pair, networks, metric)
+            round_trips = leads / rtts
+            condition = over_sites(inputs, condition, is_above_0, runs, round_trips[0] - round_trips[1:].mean(axis=0))
+        conditions.append(condition)
     return conditions
 
 
@@ -285,34 +277,29 @@ def beyond_p(ratio: MeanRatio, margin: float) -> float:
 def over_sites(
     inputs: ClaimInputs,
     condition: Condition,
-    statistic: Statistic,
-    sites: NDArray[np.intp],
-    runs: NDArray[np.int64],
     judge: Judge,
+    runs: NDArray[np.int64],
+    *values: Array,
+    statistic: Callable[..., float] = np.mean,
     more_than: int = 1,
 ) -> Condition:
-    """`condition` with the `statistic` of `sites` and its jackknife's error, if these are `more_than` this many; `runs`
-    has those of each network and site (networks x sites)."""
-    condition = replace(condition, sites=len(sites), runs=int(runs[:, sites].sum()))
-    if len(sites) <= more_than:
+    """`condition` with the `statistic` of `values` (their last axis: sites) over the sites that have all of these, if
+    there are `more_than` this many; `runs`: networks x sites."""
+    is_known = np.isfinite(np.vstack(values)).all(axis=0)
+    sites = int(is_known.sum())
+    condition = replace(condition, sites=sites, runs=int(runs[:, is_known].sum()))
+    if sites <= more_than:
         return condition.lacks(f"{'two' if more_than == 1 else f'more than {more_than}'} sites with all of it")
-    mean = jackknife(statistic, sites)
+    mean = jackknife(statistic, *(of_sites[..., is_known] for of_sites in values))
     return condition.estimated(mean, inputs.hypotheses.confidence).judged(judge(mean))
 
 
-def mean_of_sites(
-    inputs: ClaimInputs, condition: Condition, values: Array, runs: NDArray[np.int64], judge: Judge
-) -> Condition:
-    """`condition` with the mean of `values`, one for each site, where known."""
-    sites = np.flatnonzero(np.isfinite(values))
-    return over_sites(inputs, condition, lambda some: float(values[some].mean()), sites, runs, judge)
-
-
-def jackknife(statistic: Statistic, sites: NDArray[np.intp]) -> MeanRatio:
-    """A `statistic` of `sites`, with its error from leaving out one site after the other."""
-    without = np.array([statistic(np.delete(sites, place)) for place in range(len(sites))])
-    error = float(np.sqrt((len(sites) - 1) * without.var()))
-    return of_numbers(statistic(sites), error, len(sites))
+def jackknife(statistic: Callable[..., float], *values: Array) -> MeanRatio:
+    """The `statistic` of `values` (their last axis: sites), with its error from leaving out one site after the
+    other."""
+    sites = values[0].shape[-1]
+    without = [statistic(*(np.delete(of_sites, site, axis=-1) for of_sites in values)) for site in range(sites)]
+    return of_numbers(statistic(*values), float(np.sqrt((sites - 1) * np.var(without))), sites)
 
 
 def block_values(
@@ -332,24 +319,17 @@ def logarithmic(samples: Samples) -> Samples:
     return replace(samples, values=logarithms(samples.values))
 
 
-def not_measured(
-    inputs: ClaimInputs,
-    protocols: Iterable[str],
-    networks: Sequence[str],
-    metrics: Iterable[str],
-    has_rtt: bool = False,
-) -> tuple[str, ...]:
-    """Those of the given networks, protocols and metrics that a campaign lacks, in words; also networks that lack an
-    RTT, if the test `has_rtt`."""
+def not_measured(inputs: ClaimInputs, **wanted: Iterable[str]) -> tuple[str, ...]:
+    """Those of the `wanted` networks, protocols, metrics and RTTs (by the network) that a campaign lacks, in words."""
     samples = inputs.samples
-    wanted: list[tuple[str, Iterable[str], Sequence[str]]] = [
-        ("network", networks, samples.networks),
-        ("protocol", protocols, samples.protocols),
-        ("metric", metrics, samples.metrics),
-    ]
-    if has_rtt:
-        wanted.append(("an RTT of", networks, [name for name in networks if inputs.rtt_ms.get(name)]))
-    return tuple(f"{kind} {label(name)}" for kind, names, present in wanted for name in names if name not in present)
+    present: dict[str, tuple[str, Iterable[str]]] = {
+        "networks": ("network", samples.networks),
+        "protocols": ("protocol", samples.protocols),
+        "metrics": ("metric", samples.metrics),
+        "rtts": ("an RTT of", [name for name, rtt_ms in inputs.rtt_ms.items() if rtt_ms]),
+    }
+    every = ((*present[kind], name) for kind, names in wanted.items() for name in names)
+    return tuple(f"{word} {label(name)}" for word, known, name in every if name not in known)
 
 
 def _behind(subject: str, network: str, metric: str) -> str:
@@ -367,12 +347,25 @@ def _contrast(
     """The mean over sites of a contrast of logarithms, and its condition without p values."""
     condition = Condition(_behind(subject, network, metric))
     protocols = dict.fromkeys((*weights, *within))
-    if missing := not_measured(inputs, protocols, [network], [metric]):
+    if missing := not_measured(inputs, networks=[network], protocols=protocols, metrics=[metric]):
         return of_numbers(np.nan, np.nan, 1), replace(condition, missing=missing)
     (values,) = block_values(logarithmic(inputs.samples), weights, [network], metric, within)
     blocks, ratio = counts(values), mean_over_sites(values)
     condition = replace(condition, sites=int((blocks > 0).sum()), runs=int(blocks.sum()) * len(protocols))
     return ratio, condition.estimated(ratio, inputs.hypotheses.confidence)
+
+
+def _leads(
+    inputs: ClaimInputs, pair: Pair, networks: Sequence[str], metric: str
+) -> tuple[Array, Array, NDArray[np.int64]]:
+    """RTTs in ms (networks x 1); how many ms `compared` is ahead within blocks, and the runs of both (networks x
+    sites)."""
+    lags = block_values(inputs.samples, _lag(pair), networks, metric)
+    return np.array([[inputs.rtt_ms[name]] for name in networks]), -locations(lags)[0], 2 * counts(lags)
+
+
+def _slope(x: Array, y: Array) -> float:
+    return float(stats.linregress(x.ravel(), y.ravel()).slope)
 
 
 def _slopes(rtts: Array, leads: Array) -> Array:
