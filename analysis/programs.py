@@ -6,19 +6,17 @@ in the campaign's first browser, and with others, one changed at a time (`varian
 - the pair of another server, in each browser. The pair has the server's first QUIC setting with the congestion control
   of the contrast's QUIC. A server without such a setting is represented by its first QUIC setting, in the first
   contrast only. The pair's TCP is the server's first TCP setting, or the contrast's own if the server has none.
+  The pair is compared with the contrast's TCP and a QUIC setting of the contrast's server and congestion control: the
+  one that differs from the other server's QUIC setting in the fewest other settings, such as the number of emulated
+  connections. The effect of settings that still differ (`further_differences`) is not an effect of the program.
 
-The pair of another server is compared with the contrast's TCP and a QUIC setting of the contrast's server and
-congestion control: the one that differs from the other server's QUIC setting in the fewest other settings, such as the
-number of emulated connections. The effect of settings that still differ (`further_differences`) is not an effect of the
-program.
 A contrast depends on a program if the contrast with another program differs from the one with its own. The difference
 is taken within a block: ln(compared / reference) with the other program, less ln(compared / reference) with the
 contrast's own. So page, machine and moment cancel, and so does a TCP that both contrasts share. The rest is as for the
-contrasts themselves (`analysis.statistics.ratios`): a site's location, the mean over the campaign's own sites,
-Student's t with Satterthwaite's freedom, and two one-sided tests for equivalence. Holm's correction covers all these
-differences. A browser that was added later has blocks of its own; its first block is compared with the others' first,
-and so on. Then only influences on both settings of a contrast cancel. A server that was added later shares no block
-with the others, so it is left out.
+contrasts themselves (`analysis.statistics.ratios`), and Holm's correction covers all these differences. A browser that
+was added later has blocks of its own; its first block is compared with the others' first, and so on. Then only
+influences on both settings of a contrast cancel. A server that was added later shares no block with the others, so it
+is left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.aspects import Decisions, decisions
-from analysis.runs import CampaignTable, rows_of
+from analysis.runs import CampaignTable, records
 from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, holm_of_family, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, PROGRAM_MARGIN, SLOWER
@@ -43,6 +41,8 @@ from tuning.defaults import DEFAULT_BROWSER
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"
 SERVER, BROWSER = "server", "browser"
+# The keys that a setting shares with the settings that may stand in for it.
+KIND = ("transport", "server", "congestion_control")
 # The columns that name a contrast and the programs of its measurement.
 KEYS = ["reference", "compared", "network", "metric", "measured_reference", "measured_compared", "servers", "browser"]
 GAINS = [*KEYS, "sites", "blocks", *GAIN]
@@ -79,16 +79,16 @@ def variants(
 
     `decided`: the decisions of the protocols.
     """
-    of_both = [pair for pair in contrasts if [_transport(protocols, name) for name in pair] == ["tcp", "quic"]]
-    others = {contrast: list(_other_servers(contrast, of_both, protocols)) for contrast in of_both}
+    of_both = [pair for pair in contrasts if [_key(protocols, name, "transport") for name in pair] == ["tcp", "quic"]]
     every = []
     for contrast in of_both:
+        others = list(_other_servers(contrast, of_both, protocols))
         first: Variant | None = None
         for browser in browsers:
             here = Variant(contrast, contrast, _servers(protocols, contrast), browser, BROWSER if first else "", first)
             first = first or here
             every.append(here)
-            for pair in others[contrast]:
+            for pair in others:
                 near = Pair(contrast.reference, _nearest(contrast.compared, pair.compared, protocols, decided))
                 beside = here if near == contrast else Variant(contrast, near, _servers(protocols, near), browser)
                 every += [beside, Variant(contrast, pair, _servers(protocols, pair), browser, SERVER, beside)]
@@ -98,29 +98,34 @@ def variants(
 
 def _other_servers(contrast: Pair, contrasts: Sequence[Pair], protocols: Settings) -> Iterator[Pair]:
     """The pair of each other server that is compared with `contrast`, one of `contrasts`."""
-    servers: dict[str, dict[str, list[str]]] = {}
-    for name, settings in protocols.items():
-        servers.setdefault(str(settings.get("server")), {}).setdefault(_transport(protocols, name), []).append(name)
-    for server, names in servers.items():
-        if server == protocols[contrast.compared].get("server"):
-            continue
-        for name in names.get("quic", ()):
-            alike = [pair for pair in contrasts if _control(protocols, pair.compared) == _control(protocols, name)]
+    names: dict[str, dict[str, list[str]]] = {}
+    for name in protocols:
+        of_server = names.setdefault(_key(protocols, name, "server"), {})
+        of_server.setdefault(_key(protocols, name, "transport"), []).append(name)
+    del names[_key(protocols, contrast.compared, "server")]
+    for of_server in names.values():
+        for name in of_server.get("quic", ()):
+            control = _key(protocols, name, "congestion_control")
+            alike = [pair for pair in contrasts if _key(protocols, pair.compared, "congestion_control") == control]
             if contrast == (alike or contrasts)[0]:
-                yield Pair(names.get("tcp", [contrast.reference])[0], name)
+                yield Pair(of_server.get("tcp", [contrast.reference])[0], name)
                 break
 
 
 def _nearest(first: str, other: str, protocols: Settings, decided: Decisions) -> str:
     """The QUIC setting, among those with the server and the congestion control of `first`, that differs from `other` in
     the fewest settings besides the server. `first` wins a tie; else the earliest setting does."""
-    shared = ("transport", "server", "congestion_control")
-    alike = [
-        name
-        for name in protocols
-        if name in decided and all(protocols[name].get(key) == protocols[first].get(key) for key in shared)
-    ]
+    shared = [[_key(protocols, name, key) for key in KIND] for name in (first, *protocols)]
+    alike = [name for name, kind in zip(protocols, shared[1:], strict=True) if name in decided and kind == shared[0]]
     return min([first, *alike], key=lambda name: len(further_differences(decided, name, other)))
+
+
+def _key(protocols: Settings, name: str, key: str) -> str:
+    return str(protocols.get(name, {}).get(key))
+
+
+def _servers(protocols: Settings, pair: Pair) -> str:
+    return " and ".join(dict.fromkeys(_key(protocols, name, "server") for name in pair))
 
 
 def further_differences(decided: Decisions, one: str, other: str) -> list[str]:
@@ -135,22 +140,10 @@ def pairs_beside(differences: pd.DataFrame) -> list[Pair]:
     with. `differences` is the table of `program_differences`."""
     pairs = [
         Pair(str(row[f"{name}_before"]), str(row[f"measured_{name}"]))
-        for row in differences.to_dict("records")
+        for row in records(differences)
         for name in ("compared", "reference")
     ]
     return list(dict.fromkeys(pair for pair in pairs if pair.reference != pair.compared))
-
-
-def _transport(protocols: Settings, name: str) -> str:
-    return str(protocols.get(name, {}).get("transport"))
-
-
-def _control(protocols: Settings, name: str) -> str:
-    return str(protocols[name].get("congestion_control"))
-
-
-def _servers(protocols: Settings, pair: Pair) -> str:
-    return " and ".join(dict.fromkeys(str(protocols[name].get("server")) for name in pair))
 
 
 def program_gains(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
@@ -218,7 +211,7 @@ def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) 
     """The table of `program_differences` in words: a text for each contrast, empty without other programs. `decided`
     has the known decisions of the campaign's protocols."""
     return [
-        _sentence(pair_label(str(compared), str(reference)), rows, confidence) + _not_the_program(rows, decided)
+        f"{pair_label(str(compared), str(reference))} {_sentence(rows, confidence)}{_not_the_program(rows, decided)}"
         for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False)
     ]
 
@@ -233,28 +226,22 @@ def _not_the_program(rows: pd.DataFrame, decided: Decisions) -> str:
     return f" Not the program alone: these settings also differ, {'; '.join(texts)}." if texts else ""
 
 
-def _sentence(contrast: str, rows: pd.DataFrame, confidence: float) -> str:
-    numbers, parts = rows["verdict"].value_counts(), []
-    if number := numbers.get(DEPENDS):
-        depending = rows_of(rows, verdict=DEPENDS)
-        largest = depending.loc[np.log1p(depending["difference"]).abs().idxmax()]
-        parts.append(
-            f"in {number} it depends on the program (most behind {label(largest['network'])} in "
-            f"{label(largest['metric'])}: {program(largest['servers'], largest['browser'])} changes its ratio by "
-            f"{percent(largest['difference'])} beside {program(largest['servers_before'], largest['browser_before'])}, "
-            f"{level(confidence)} interval "
-            f"{percent_interval(largest['difference_low'], largest['difference_high'])})"
-        )
-    if number := numbers.get(INDEPENDENT):
-        parts.append(f"in {number} it does not by more than {level(PROGRAM_MARGIN)}")
-    if number := numbers.get(NOT_DECIDED):
-        parts.append(f"in {number} that is not decided")
-    programs = dict.fromkeys(
-        program(servers, browser) for servers, browser in zip(rows["servers"], rows["browser"], strict=True)
-    )
+def _sentence(rows: pd.DataFrame, confidence: float) -> str:
+    most = rows.loc[np.log1p(rows["difference"]).abs().where(rows["verdict"] == DEPENDS, -1).idxmax()]
+    texts = {
+        DEPENDS: f"it depends on the program (most behind {label(most['network'])} in {label(most['metric'])}: "
+        f"{program(most['servers'], most['browser'])} changes its ratio by {percent(most['difference'])} beside "
+        f"{program(most['servers_before'], most['browser_before'])}, {level(confidence)} interval "
+        f"{percent_interval(most['difference_low'], most['difference_high'])})",
+        INDEPENDENT: f"it does not by more than {level(PROGRAM_MARGIN)}",
+        NOT_DECIDED: "that is not decided",
+    }
+    numbers = rows["verdict"].value_counts()
+    parts = [f"in {numbers[verdict]} {text}" for verdict, text in texts.items() if verdict in numbers]
+    programs = list(dict.fromkeys(map(program, rows["servers"], rows["browser"])))
     sites, blocks = (span(int(rows[name].min()), int(rows[name].max())) for name in ("sites", "blocks"))
     return (
-        f"{contrast} was also measured with {listing(list(programs))}. Of {plural('comparison', len(rows))} of "
-        f"programs, each over {sites} {'site' if sites == '1' else 'sites'} and {blocks} "
-        f"{'block' if blocks == '1' else 'blocks'}, {listing(parts)}."
+        f"was also measured with {listing(programs)}. Of {plural('comparison', len(rows))} of programs, each over "
+        f"{sites} {'site' if sites == '1' else 'sites'} and {blocks} {'block' if blocks == '1' else 'blocks'}, "
+        f"{listing(parts)}."
     )

@@ -32,24 +32,21 @@ def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame
     # Requests are counted for every load, even if its network log is not read.
     if runs.empty or not set(names) - {REQUESTS}:
         return pd.DataFrame(columns=COLUMNS)
-    samples = samples_of(campaign, names)
-    tables = []
+    samples, tables = samples_of(campaign, names), [pd.DataFrame(columns=COLUMNS)]
     for pair in samples.measured(hypotheses.comparisons):
-        reference, compared = samples.of_pair(pair)
-        differences = by_metric(compared - reference)
-        is_paired = np.isfinite(compared - reference)
-        means = [by_metric(mean(np.where(is_paired, values, np.nan))) for values in (reference, compared)]
+        both = np.stack(samples.of_pair(pair))
+        both = np.where(np.isfinite(both).all(axis=0), both, np.nan)
+        differences = by_metric(both[1] - both[0])
+        mean_reference, mean_compared = (mean(by_metric(mean(values))) for values in both)
         change, blocks = mean_over_sites(differences), counts(differences)
         columns = {
             **pair._asdict(),
             "sites": (blocks > 0).sum(axis=-1),
             "blocks": blocks.sum(axis=-1),
-            "mean_reference": mean(means[0]),
-            "mean_compared": mean(means[1]),
+            "mean_reference": mean_reference,
+            "mean_compared": mean_compared,
             **contrast_columns(change, hypotheses.confidence, COLUMNS[-3:], as_share=False, where_known=True),
         }
         tables.append(frame(columns, network=samples.networks, metric=samples.metrics))
-    if not tables:
-        return pd.DataFrame(columns=COLUMNS)
-    table = pd.concat(tables, ignore_index=True)
+    table = pd.concat(tables[1:] or tables, ignore_index=True)
     return table.loc[table["blocks"] > 0, COLUMNS].reset_index(drop=True)
