@@ -110,9 +110,8 @@ def metrics_disagree(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     measured = [metric for metric in claim.metrics if metric in samples.metrics]
     present = samples.measured(claim.pairs)
     condition = Condition("the gains in two metrics", CORRELATION)
-    lacks = {} if present else {"protocols": claim.pairs[0]}
-    lacks |= {} if len(measured) > 1 else {"metrics": claim.metrics}
-    if missing := not_measured(inputs, **lacks):
+    protocols, metrics = () if present else claim.pairs[0], () if len(measured) > 1 else claim.metrics
+    if missing := not_measured(inputs, protocols=protocols, metrics=metrics):
         return [replace(condition, missing=missing)]
     tables = (metric_agreement(samples, pair, claim.metrics, inputs.hypotheses) for pair in present)
     table = next((table for table in tables if table["opposite_p"].notna().any()), None)
@@ -127,20 +126,12 @@ def metrics_disagree(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     errors = 1 / np.sqrt(np.maximum(table["sites"] - 3, 1) / 1.06)
     distances = (np.arctanh(table["correlation"].clip(-0.9999, 0.9999)) - np.arctanh(SAME_CORRELATION)) / errors
     blocks = block_ratios(samples, Pair(row["reference"], row["compared"]))[samples.networks.index(row["network"])]
-    return [
-        Condition(
-            subject,
-            CORRELATION,
-            value=float(row["correlation"]),
-            low=float(row["correlation_low"]),
-            high=float(row["correlation_high"]),
-            limit=f"above {SAME_CORRELATION} they say the same",
-            sites=int(row["sites"]),
-            runs=2 * int(counts(blocks[:, samples.metrics.index(row["metric"])]).sum()),
-            p_for=float(table["opposite_p"].min()),
-            p_against=float(np.nan_to_num(stats.norm.sf(distances), nan=1.0).max()),
-        )
-    ]
+    runs = 2 * int(counts(blocks[:, samples.metrics.index(row["metric"])]).sum())
+    value, low, high = (float(row[name]) for name in ("correlation", "correlation_low", "correlation_high"))
+    limit = f"above {SAME_CORRELATION} they say the same"
+    condition = Condition(subject, CORRELATION, value, low, high, limit, sites=int(row["sites"]), runs=runs)
+    p_against = float(np.nan_to_num(stats.norm.sf(distances), nan=1.0).max())
+    return [condition.judged((float(table["opposite_p"].min()), p_against))]
 
 
 def metric_agreements(samples: Samples, hypotheses: Hypotheses, metrics: Sequence[str]) -> pd.DataFrame:

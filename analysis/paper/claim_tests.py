@@ -26,7 +26,9 @@ GAIN, ROUND_TRIPS, CORRELATION = "gain", "round trips", "correlation"
 IN_UNIT: Mapping[str, Callable[..., Any]] = {GAIN: np.expm1, ROUND_TRIPS: np.asarray, CORRELATION: np.tanh}
 # A slope or a correlation over sites needs more sites than this.
 LEAST_SITES = 7
-# The protocols whose blocks show the effects of QUIC and of BBR, and their interaction.
+# The tests of pairs, by their names in `claims.toml`.
+PAIR_TESTS = (FASTER, EQUIVALENT, NOT_FASTER) = ("faster", "equivalent", "not_faster")
+# The protocols whose blocks show the effects of QUIC and of BBR.
 FOUR = ("tcp+", "tcp+bbr", "quic", "quic+bbr")
 Weights = Mapping[str, float]
 # Takes the mean that is tested; returns p for and p against the claim.
@@ -109,34 +111,11 @@ class Condition:
 
 # A test returns the conditions of a claim, which must all hold.
 Test = Callable[[ClaimInputs, Claim], list[Condition]]
-# Takes a pair's ratio, the margin, and the p values of a difference and of equivalence; returns p for and p against the
-# claim.
-PairJudge = Callable[[MeanRatio, float, float, float], tuple[float, float]]
 
 
-def is_faster(ratio: MeanRatio, _: float, difference_p: float, equivalence_p: float) -> tuple[float, float]:
-    """`compared` is faster; the evidence against this is that it is slower, or that both are equivalent."""
-    p_for, p_slower = (difference_p, 1.0) if ratio.centre < 0 else (1.0, difference_p)
-    return p_for, min(p_slower, equivalence_p)
-
-
-def is_equivalent(ratio: MeanRatio, margin: float, _: float, equivalence_p: float) -> tuple[float, float]:
-    """There is no difference that matters (two one-sided tests); the evidence against this is a difference beyond the
-    margin."""
-    return equivalence_p, beyond_p(ratio, margin)
-
-
-def is_not_faster(ratio: MeanRatio, margin: float, *_: float) -> tuple[float, float]:
-    """`compared` is not faster by more than the margin; the evidence against this is that it is."""
-    p_for = float(ratio.above_p(-margin))
-    return p_for, 1 - p_for
-
-
-def compare_pairs(inputs: ClaimInputs, claim: Claim, judge: PairJudge) -> list[Condition]:
-    """A condition for each pair, network and metric, with the p values that `judge` returns.
-
-    A contrast of the declared family has the p values of its verdict, which allow for looks at the data.
-    """
+def compare_pairs(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
+    """A condition for each pair, network and metric. A contrast of the declared family has the p values of its verdict,
+    which allow for looks at the data."""
     samples, conditions = inputs.samples, []
     for pair, network, metric in product(claim.pairs, claim.networks, claim.metrics):
         ratio, condition = _contrast(inputs, pair_label(pair.compared, pair.reference), _lag(pair), network, metric)
@@ -148,12 +127,28 @@ def compare_pairs(inputs: ClaimInputs, claim: Claim, judge: PairJudge) -> list[C
             # A contrast that is not tested yet, before the first look, has no p value, which is no evidence.
             for row in family.fillna({"p": 1.0, "equivalence_p": 1.0}).itertuples():
                 p_values = row.p, row.equivalence_p
-                corrected = judge(ratio, margin, row.p_corrected, row.equivalence_p_corrected)
+                corrected = _of_pair(claim.test, ratio, margin, row.p_corrected, row.equivalence_p_corrected)
                 condition = replace(condition, family_p=corrected)
             limit = f"{percent(np.expm1(-margin))} to {percent(np.expm1(margin))} counts as no difference"
-            condition = replace(condition, limit=limit).judged(judge(ratio, margin, *p_values))
+            condition = replace(condition, limit=limit).judged(_of_pair(claim.test, ratio, margin, *p_values))
         conditions.append(condition)
     return conditions
+
+
+def _of_pair(
+    test: str, ratio: MeanRatio, margin: float, difference_p: float, equivalence_p: float
+) -> tuple[float, float]:
+    """The p values for and against what `test` (of PAIR_TESTS) says of a pair, from those of a difference and of
+    equivalence."""
+    if test == FASTER:
+        # The evidence against this is that `compared` is slower, or that both are equivalent.
+        p_for, p_slower = (difference_p, 1.0) if ratio.centre < 0 else (1.0, difference_p)
+        return p_for, min(p_slower, equivalence_p)
+    if test == EQUIVALENT:
+        return equivalence_p, beyond_p(ratio, margin)
+    # Not faster by more than the margin.
+    p_for = float(ratio.above_p(-margin))
+    return p_for, 1 - p_for
 
 
 def controls_matter_more(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
@@ -229,7 +224,7 @@ def lead_per_round_trip(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
         over_sites(inputs, Condition(subject, ROUND_TRIPS, limit=limit, decides=n == 0), is_one, of_sites, values)
         for n, (subject, values, of_sites) in enumerate(numbers)
     ]
-    logs = logarithmic(samples)
+    logs = replace(samples, values=logarithms(samples.values))
     shares = -np.expm1(locations(block_values(logs, _lag(pair), networks, metric))[0])
     times = np.exp(locations(block_values(logs, {pair.reference: 1.0}, networks, metric))[0])
     last = Condition(f"{lead} per RTT, both as shares of TCP+'s time, over {over}", ROUND_TRIPS, limit=limit)
@@ -303,20 +298,14 @@ def jackknife(statistic: Callable[..., float], *values: Array) -> MeanRatio:
 
 
 def block_values(
-    samples: Samples, weights: Weights, networks: Iterable[str], metric: str, within: Iterable[str] = ()
+    times: Samples, weights: Weights, networks: Iterable[str], metric: str, within: Iterable[str] = ()
 ) -> Array:
-    """The weighted sum of the times in ms of each block: networks x sites x blocks; NaN unless the block has all of
+    """The weighted sum of the `times` of each block: networks x sites x blocks; NaN unless the block has all of
     `weights` and `within`."""
-    places = [samples.networks.index(name) for name in networks]
-    cells = samples.values[places, :, :, samples.metrics.index(metric)]
-    times = {name: cells[:, :, samples.protocols.index(name)] for name in (*weights, *within)}
-    total = sum(weight * times[name] for name, weight in weights.items())
-    return np.where(np.isfinite(list(times.values())).all(axis=0), total, np.nan)
-
-
-def logarithmic(samples: Samples) -> Samples:
-    """`samples` with the logarithms of its times; NaN for times of 0 or less."""
-    return replace(samples, values=logarithms(samples.values))
+    cells = times.behind(list(networks)).values[:, :, :, times.metrics.index(metric)]
+    of_protocol = {name: cells[:, :, times.protocols.index(name)] for name in (*weights, *within)}
+    total = sum(weight * of_protocol[name] for name, weight in weights.items())
+    return np.where(np.isfinite(list(of_protocol.values())).all(axis=0), total, np.nan)
 
 
 def not_measured(inputs: ClaimInputs, **wanted: Iterable[str]) -> tuple[str, ...]:
@@ -349,7 +338,8 @@ def _contrast(
     protocols = dict.fromkeys((*weights, *within))
     if missing := not_measured(inputs, networks=[network], protocols=protocols, metrics=[metric]):
         return of_numbers(np.nan, np.nan, 1), replace(condition, missing=missing)
-    (values,) = block_values(logarithmic(inputs.samples), weights, [network], metric, within)
+    logs = replace(inputs.samples, values=logarithms(inputs.samples.values))
+    (values,) = block_values(logs, weights, [network], metric, within)
     blocks, ratio = counts(values), mean_over_sites(values)
     condition = replace(condition, sites=int((blocks > 0).sum()), runs=int(blocks.sum()) * len(protocols))
     return ratio, condition.estimated(ratio, inputs.hypotheses.confidence)

@@ -42,9 +42,7 @@ CONDITION_COLUMNS += ["p_for", "p_for_corrected", "p_against", "p_against_correc
 FIGURE_METRICS = ("fvc", "si", "vc85", "plt")
 # The tests, by their names in `claims.toml`.
 TESTS: dict[str, Test] = {
-    "faster": partial(claim_tests.compare_pairs, judge=claim_tests.is_faster),
-    "equivalent": partial(claim_tests.compare_pairs, judge=claim_tests.is_equivalent),
-    "not_faster": partial(claim_tests.compare_pairs, judge=claim_tests.is_not_faster),
+    **dict.fromkeys(claim_tests.PAIR_TESTS, claim_tests.compare_pairs),
     "controls_matter_more": claim_tests.controls_matter_more,
     "lead_shrinks": claim_tests.lead_shrinks,
     "lead_per_round_trip": claim_tests.lead_per_round_trip,

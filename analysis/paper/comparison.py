@@ -26,16 +26,17 @@ PAPER_SITES, PAPER_RUNS = 38, 31
 ROUNDING = {"ratio": 0.005, "ms": 0.05, "s": 0.05}
 # The columns of `side_by_side` beside the paper's.
 ADDED = ["ours", "ours_low", "ours_high", "sites", "same_sign", "agrees", "chance", "missing"]
+DELTA = ("delta_ms", "delta_low", "delta_high")
 # The pairs and metrics of the paper's Table 3.
 HANDSHAKE_PAIRS = (Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr"))
 HANDSHAKE_METRICS = ("fvc", "plt")
 HANDSHAKE_COLUMNS = ["reference", "compared", "network", "site", "metric", "rtt_ms", "runs_reference", "runs_compared"]
-HANDSHAKE_COLUMNS += ["delta_ms", "delta_low", "delta_high", "round_trips"]
+HANDSHAKE_COLUMNS += [*DELTA, "round_trips"]
 # The kind of a number of the paper → the table that has the campaign's, and the columns of this and of its interval.
 TABLED: dict[str, tuple[Table, Sequence[str]]] = {
     "mean_gain": ("over_sites", ("gain", "gain_low", "gain_high")),
     "mean_delta": ("over_sites", ("delta_ms", "delta_ms_low", "delta_ms_high")),
-    "rtt_delta": ("handshake", ("delta_ms", "delta_low", "delta_high")),
+    "rtt_delta": ("handshake", DELTA),
 }
 Row = Mapping[str, Any]
 
@@ -70,26 +71,19 @@ def handshake_table(findings: Findings) -> pd.DataFrame:
     """
 
     def statistics(_: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
-        low, high = difference_interval(reference, compared, findings.hypotheses.confidence)
-        return {
-            "runs_reference": counts(reference),
-            "runs_compared": counts(compared),
-            "delta_ms": mean(compared) - mean(reference),
-            "delta_low": low,
-            "delta_high": high,
-        }
+        ends = difference_interval(reference, compared, findings.hypotheses.confidence)
+        sizes = {"runs_reference": counts(reference), "runs_compared": counts(compared)}
+        return sizes | dict(zip(DELTA, (mean(compared) - mean(reference), *ends), strict=True))
 
     samples, sites = findings.samples, findings["sites"]
     table = samples.compare(samples.measured(HANDSHAKE_PAIRS), statistics, HANDSHAKE_COLUMNS)
-    table = table[
-        table["site"].isin(sites.loc[sites["servers"] == 1, "site"]) & table["metric"].isin(HANDSHAKE_METRICS)
-    ]
+    has_one_server = table["site"].isin(sites.loc[sites["servers"] == 1, "site"])
+    table = table[has_one_server & table["metric"].isin(HANDSHAKE_METRICS)].reset_index(drop=True)
     rtt_ms = {name: path_rtt_ms(network) for name, network in findings.campaign.network_settings.items()}
-    table = table.assign(rtt_ms=table["network"].map(rtt_ms).astype(float))
-    for name in ("delta_ms", "delta_low", "delta_high"):
+    table["rtt_ms"] = table["network"].map(rtt_ms).astype(float)
+    for name in DELTA:
         table[name] += table["rtt_ms"]
-    table["round_trips"] = table["delta_ms"] / table["rtt_ms"]
-    return table[HANDSHAKE_COLUMNS].reset_index(drop=True)
+    return table.assign(round_trips=table["delta_ms"] / table["rtt_ms"])[HANDSHAKE_COLUMNS]
 
 
 def side_by_side(findings: Findings) -> pd.DataFrame:
