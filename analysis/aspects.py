@@ -10,43 +10,26 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.structure import structured
-from dataset.observations import (
-    ANSWER_BYTES,
-    ANSWER_TO_LOSS,
-    BURST_PACKETS,
-    CLEAR_RTT_MS,
-    FLIGHT_TOLERANCE_PACKETS,
-    KEPT_TOLERANCE,
-    LOSS_RESPONSE,
-    MOST_AGAINST_PRIORITY,
-    ONE_AFTER_ANOTHER,
-    ORDER,
-    ORDER_OF_SERVICE,
-    PACED_SHARE,
-    PICTURES,
-    REQUEST_TOLERANCE_RTT,
-    TURNS,
-    UNPACED_SHARE,
-)
+from dataset import observations
+from dataset.observations import ANSWER_TO_LOSS, ORDER, PICTURES
 from dataset.table import CampaignDocument
 from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 
 Seen = Mapping[str, Any]
-Value = float | str
 # The server choices of one protocol: name → value (`CampaignDocument.server_choices`).
 Choices = Mapping[str, str]
 # Protocol → decision → the decision's value.
 Decisions = Mapping[str, Mapping[str, str]]
 # The tolerance for the difference between two windows; and the size above which a flight has more than ten packets.
 # Both allow for a sender that sends one packet more than its window.
-WINDOW_TOLERANCE_BYTES = 2 * FLIGHT_TOLERANCE_PACKETS * LARGEST_MSS_BYTES
-BURST_BYTES = (BURST_PACKETS + FLIGHT_TOLERANCE_PACKETS) * LARGEST_MSS_BYTES
+WINDOW_TOLERANCE_BYTES = 2 * observations.FLIGHT_TOLERANCE_PACKETS * LARGEST_MSS_BYTES
+BURST_BYTES = (observations.BURST_PACKETS + observations.FLIGHT_TOLERANCE_PACKETS) * LARGEST_MSS_BYTES
 # A window that starts anew after a pause is a fraction of one that is kept, and kept windows vary by chance. So windows
 # within this factor count as alike.
 GROWN = 2.0
 # The aspect, and the decision, in which the transports themselves differ.
 ROUND_TRIPS = "round trips before the first request"
-
+KNOWN_BEFORE = "whether the browser knows beforehand what servers speak"
 
 # Decision → its value for a protocol and its server's choices; empty if the server's choice is unknown. Backup
 # connections are those of Chromium.
@@ -57,9 +40,7 @@ DECISIONS: Mapping[str, Callable[[Protocol, Choices], str]] = {
     "initial window": lambda protocol, _: f"{protocol.initial_window_packets} packets",
     "pacing": lambda protocol, _: "on" if protocol.pacing else "off",
     "window after a pause": lambda protocol, _: "the initial one" if protocol.restarts_after_idle else "kept",
-    "whether the browser knows beforehand what servers speak": lambda protocol, _: (
-        "yes" if protocol.browser_knows_servers else "no"
-    ),
+    KNOWN_BEFORE: lambda protocol, _: "yes" if protocol.browser_knows_servers else "no",
     "backup connections of the browser": lambda protocol, _: (
         "after 250 ms without an answer" if protocol.in_kernel and protocol.backup_connections is not False else "none"
     ),
@@ -80,7 +61,7 @@ class Aspect:
     """
 
     name: str
-    measured: Callable[[Seen], Value | None]
+    measured: Callable[[Seen], float | str | None]
     decision: str = ""
     text: Callable[[Any], str] = str
     differ: Callable[[Any, Any], bool] = operator.ne
@@ -95,11 +76,11 @@ def _on_two_sides(bound: float) -> Callable[[float, float], bool]:
 
 
 def _in_order(key: str) -> Callable[[Seen], float | None]:
-    return lambda seen: seen.get(ORDER_OF_SERVICE, {}).get("numbers", {}).get(key)
+    return lambda seen: seen.get(observations.ORDER_OF_SERVICE, {}).get("numbers", {}).get(key)
 
 
 def _kept(seen: Seen) -> float | None:
-    response = seen.get(LOSS_RESPONSE)
+    response = seen.get(observations.LOSS_RESPONSE)
     return response["after"] / response["before"] if response else None
 
 
@@ -117,12 +98,12 @@ def _spread(seen: Seen) -> float | None:
     first_bytes = _flight_bytes(0)(seen)
     if first_bytes is None or not (flight := _flight(int(first_bytes <= BURST_BYTES))(seen)):
         return None
-    return (flight[-1][0] - flight[0][0]) / (CLEAR_RTT_MS / 1e3)
+    return (flight[-1][0] - flight[0][0]) / (observations.CLEAR_RTT_MS / 1e3)
 
 
 def _round_trips(seen: Seen) -> float | None:
     request_after_s = seen.get("request_after_s")
-    return None if request_after_s is None else request_after_s / (CLEAR_RTT_MS / 1e3)
+    return None if request_after_s is None else request_after_s / (observations.CLEAR_RTT_MS / 1e3)
 
 
 def _kilobytes(value: float) -> str:
@@ -133,9 +114,9 @@ def _percent(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
-_TURNING = _on_two_sides((ONE_AFTER_ANOTHER[1] + TURNS[0]) / 2)
+_TURNING = _on_two_sides((observations.ONE_AFTER_ANOTHER[1] + observations.TURNS[0]) / 2)
 BACK_OFF = Aspect(
-    "window kept after one loss", _kept, ANSWER_TO_LOSS, "{:.2f}".format, _further_than(2 * KEPT_TOLERANCE)
+    "window kept after one loss", _kept, ANSWER_TO_LOSS, "{:.2f}".format, _further_than(2 * observations.KEPT_TOLERANCE)
 )
 ASPECTS = (
     Aspect("congestion control", lambda seen: seen.get("congestion_control"), "congestion control"),
@@ -146,14 +127,14 @@ ASPECTS = (
         ORDER,
         _kilobytes,
         # The tolerance is the number of bytes that the link carries while a server begins its answer.
-        _further_than(ANSWER_BYTES),
+        _further_than(observations.ANSWER_BYTES),
     ),
     Aspect(
         "bytes sent against priority",
         _in_order("against_priority"),
         ORDER,
         _percent,
-        _further_than(MOST_AGAINST_PRIORITY),
+        _further_than(observations.MOST_AGAINST_PRIORITY),
     ),
     Aspect("incremental responses sent in turns", _in_order("turns_incremental"), ORDER, _percent, _TURNING),
     Aspect("other responses sent in turns", _in_order("turns_others"), ORDER, _percent, _TURNING),
@@ -163,7 +144,7 @@ ASPECTS = (
         _spread,
         "pacing",
         lambda share: f"over {_percent(share)} of a round trip",
-        _on_two_sides((PACED_SHARE + UNPACED_SHARE) / 2),
+        _on_two_sides((observations.PACED_SHARE + observations.UNPACED_SHARE) / 2),
     ),
     Aspect(
         "window after a pause",
@@ -174,8 +155,8 @@ ASPECTS = (
     ),
     # This aspect is measured over an established connection. No load of a validation shows the requests to a server
     # that is not known yet.
-    Aspect("pictures asked for at once", lambda seen: seen.get("pictures_at_once"), "", f"{{}} of {PICTURES}".format),
-    Aspect(ROUND_TRIPS, _round_trips, ROUND_TRIPS, "{:.1f}".format, _further_than(REQUEST_TOLERANCE_RTT)),
+    Aspect("pictures asked for at once", lambda seen: seen.get("pictures_at_once"), text=f"{{}} of {PICTURES}".format),
+    Aspect(ROUND_TRIPS, _round_trips, ROUND_TRIPS, "{:.1f}".format, _further_than(observations.REQUEST_TOLERANCE_RTT)),
 )
 # The keys of a protocol that no aspect covers, and in which protocols of one transport may differ.
 FURTHER_KEYS = (

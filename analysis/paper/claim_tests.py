@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from analysis.runs import rows_of
 from analysis.statistics.hypotheses import Hypotheses, Pair
@@ -211,7 +210,7 @@ def lead_per_round_trip(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
         return float(distance.equivalence_p(off)), beyond_p(distance, off)
 
     rtts, leads, runs = _leads(inputs, pair, networks, metric)
-    slopes = _slopes(rtts, leads)
+    slopes = _slope(rtts, leads, axis=0)
     has_one_server = [inputs.site_facts.get(site, {}).get("servers") == 1 for site in samples.sites]
     numbers = [(f"{lead} in ms per ms of RTT, over {over}", slopes, runs)]
     if any(has_one_server):
@@ -275,7 +274,7 @@ def over_sites(
     judge: Judge,
     runs: NDArray[np.int64],
     *values: Array,
-    statistic: Callable[..., float] = np.mean,
+    statistic: Callable[..., Any] = np.mean,
     more_than: int = 1,
 ) -> Condition:
     """`condition` with the `statistic` of `values` (their last axis: sites) over the sites that have all of these, if
@@ -289,12 +288,12 @@ def over_sites(
     return condition.estimated(mean, inputs.hypotheses.confidence).judged(judge(mean))
 
 
-def jackknife(statistic: Callable[..., float], *values: Array) -> MeanRatio:
+def jackknife(statistic: Callable[..., Any], *values: Array) -> MeanRatio:
     """The `statistic` of `values` (their last axis: sites), with its error from leaving out one site after the
     other."""
     sites = values[0].shape[-1]
     without = [statistic(*(np.delete(of_sites, site, axis=-1) for of_sites in values)) for site in range(sites)]
-    return of_numbers(statistic(*values), float(np.sqrt((sites - 1) * np.var(without))), sites)
+    return of_numbers(float(statistic(*values)), float(np.sqrt((sites - 1) * np.var(without))), sites)
 
 
 def block_values(
@@ -354,14 +353,11 @@ def _leads(
     return np.array([[inputs.rtt_ms[name]] for name in networks]), -locations(lags)[0], 2 * counts(lags)
 
 
-def _slope(x: Array, y: Array) -> float:
-    return float(stats.linregress(x.ravel(), y.ravel()).slope)
-
-
-def _slopes(rtts: Array, leads: Array) -> Array:
-    """The slope of each site's leads (networks x sites) on `rtts` (networks x 1); NaN if the site has only one
-    network."""
-    is_measured = np.isfinite(leads)
+def _slope(x: Array, y: Array, axis: int | None = None) -> Array:
+    """The least-squares slope of `y` on `x`, where both are known, along `axis` (unless given, over all values); NaN if
+    `x` does not vary."""
+    is_known = np.isfinite(x) & np.isfinite(y)
     with np.errstate(invalid="ignore"):
-        distances = np.where(is_measured, rtts - (is_measured * rtts).sum(axis=0) / is_measured.sum(axis=0), 0)
-        return np.asarray(np.nansum(distances * leads, axis=0) / (distances**2).sum(axis=0))
+        mean = np.where(is_known, x, 0).sum(axis=axis, keepdims=True) / is_known.sum(axis=axis, keepdims=True)
+        distances = np.where(is_known, x - mean, 0)
+        return np.asarray(np.nansum(distances * y, axis=axis) / (distances**2).sum(axis=axis))
