@@ -76,13 +76,13 @@ def _influence(
     if len(fact) <= LEAST_SITES:
         return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs in all networks",))
     of_networks = [site_ratios(of_network) for of_network in ratios]
-    gains, variances = (np.stack([getattr(entry, part) for entry in of_networks]) for part in ("centres", "variances"))
+    gains = np.array([of_network.centres for of_network in of_networks])
+    variances = np.array([of_network.variances for of_network in of_networks])
     if not np.ptp(fact) or not np.ptp(gains, axis=1).all():
         return replace(condition, missing=(f"sites that differ in {name}, and in their gains",))
     if not np.isfinite(variances).all():
         return condition.lacks("two blocks of a site")
     noise = np.random.default_rng(SEED).standard_normal((REPETITIONS, *gains.shape)) * np.sqrt(variances)
-
     little, of_gains = float(np.arctanh(LITTLE_INFLUENCE)), reliability(gains, noise)
     mean = plain = jackknife(_mean_z, gains, fact)
     p_for = 1.0

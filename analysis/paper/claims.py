@@ -1,11 +1,11 @@
 """The paper's claims: sentences of the paper, each with its own test on the campaign.
 
 K. Wolsing, J. Rüth, K. Wehrle, O. Hohlfeld: A Performance Perspective on Web Optimized Protocol Stacks: TCP+TLS+HTTP/2
-vs. QUIC (ANRW 2019). The claims are in `claims.toml`. Each is tested at
-the threshold of the hypotheses, corrected for the number of declared claims by Bonferroni's method, whether a campaign
-can test all of them or not. So the probability that any verdict on a claim is wrong is at most that threshold. (Each
-claim is either true or false, so it can be judged wrongly in one way only, and its two tests count once. Holm's method
-is not used: it is not proven to control verdicts in two directions.)
+vs. QUIC (ANRW 2019). `claims.toml` has the claims. Each is tested at the threshold of the hypotheses, corrected for
+the number of declared claims by Bonferroni's method, whether a campaign can test all of them or not. So the probability
+that any verdict on a claim is wrong is at most that threshold. (Each claim is either true or false, so it can be judged
+wrongly in one way only, and its two tests count once. Holm's method is not used: it is not proven to control verdicts
+in two directions.)
 A claim holds if all its conditions are shown to hold: its p value is the largest of theirs, which needs no correction
 for their number (intersection-union test: Berger 1982, Multiparameter hypothesis testing and acceptance sampling). It
 does not hold if the opposite of one condition is shown: its p value is then the smallest of theirs times the number of
@@ -38,8 +38,6 @@ CLAIM_COLUMNS += ["runs", "missing"]
 CONDITION_COLUMNS = ["claim", "decides", "subject", "unit", "value", "low", "high", "limit", "sites", "runs"]
 CONDITION_COLUMNS += ["p_for", "p_for_corrected", "p_against", "p_against_corrected", "missing"]
 
-# The metrics of the paper's Figure 3.
-FIGURE_METRICS = ("fvc", "si", "vc85", "plt")
 # The tests, by their names in `claims.toml`.
 TESTS: dict[str, Test] = {
     **dict.fromkeys(claim_tests.PAIR_TESTS, claim_tests.compare_pairs),
@@ -50,9 +48,10 @@ TESTS: dict[str, Test] = {
     "little_influence": little_influence,
     "metrics_disagree": metrics_disagree,
 }
-CLAIMS = structured(
-    tomllib.loads(Path(__file__).with_suffix(".toml").read_text()), dict[str, Claim], "analysis/paper/claims.toml"
-)
+DECLARED = Path(__file__).with_suffix(".toml")
+CLAIMS = structured(tomllib.loads(DECLARED.read_text()), dict[str, Claim], DECLARED.name)
+# The metrics of the paper's Figure 3.
+FIGURE_METRICS = CLAIMS["metrics_disagree"].metrics
 # The unit of a condition → how its value is written.
 FORMS: dict[str, Callable[[float], str]] = {GAIN: percent, ROUND_TRIPS: "{:.2f}".format, CORRELATION: "{:+.2f}".format}
 # The kind of a number of the paper → how it is written.
