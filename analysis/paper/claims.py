@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,19 +108,17 @@ class Judged(NamedTuple):
 def judge(conditions: Sequence[Condition], significant_p: float, tested: int = len(CLAIMS)) -> Judged:
     """The verdict on a claim with these conditions, one of `tested` claims."""
     deciding = [condition for condition in conditions if condition.decides]
-    measured = [
-        (condition, *corrected(condition, conditions, tested)) for condition in deciding if not condition.missing
-    ]
+    measured = [(*corrected(one, conditions, tested), one) for one in deciding if not one.missing]
     # A protocol that is shown to be faster counts as faster, even if it is also shown to differ by less than the
     # margin.
-    if open_ := [entry for entry in measured if not entry[1] < significant_p]:
-        strongest, _, p = min(open_, key=lambda entry: entry[2])
+    if open_ := [(p_against, one) for p_for, p_against, one in measured if not p_for < significant_p]:
+        p, strongest = min(open_, key=itemgetter(0))
         if p < significant_p:
             uncorrected = min(1.0, strongest.p_against * len(deciding))
             return Judged(DOES_NOT_HOLD, f"Does not hold: {written(strongest)}.", strongest, uncorrected, p)
     if len(measured) < len(deciding):
         return Judged(NOT_DECIDED, f"Not decided: the campaign lacks {_missing(deciding)}.")
-    weakest, p, _ = max(measured, key=lambda entry: entry[1])
+    p, _, weakest = max(measured, key=itemgetter(0))
     verdict = HOLDS if p < significant_p else NOT_DECIDED
     others = f"; of {len(measured)} numbers this is the least certain" if len(measured) > 1 else ""
     return Judged(verdict, f"{verdict.capitalize()}: {written(weakest)}{others}.", weakest, weakest.p_for, p)
