@@ -35,6 +35,11 @@ WAITED = (
     " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
     "difference: it may be another on a machine with more cores."
 )
+# The note on a margin that the plan could not have shown.
+OUT_OF_REACH = (
+    " † So many blocks, with this scatter, would not even have shown that a gain of 0 is equivalent: here, not decided "
+    "says nothing about a difference."
+)
 # The share of runs that count although their first load was lost is mentioned only above this.
 SHOWN_SHARE = 0.005
 # From this share of lost runs on, they are named, and the answer says how they could change it, even if no protocol
@@ -185,7 +190,10 @@ def confirmatory(findings: Findings) -> ReportTable:
         pd.MultiIndex.from_frame(waits.loc[has_warning(waits, DIFFERENT), OVER_SITES])
     )
     texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
-    note = table.note + (WAITED if is_marked.any() else "")
+    is_out_of_reach = data["verdict"].eq(NOT_DECIDED) & data["blocks"].gt(0) & ~data["is_in_reach"]
+    margins = texts["equivalent within"]
+    texts = texts.assign(**{"equivalent within": margins.mask(is_out_of_reach, margins.map("{}†".format))})
+    note = table.note + (WAITED if is_marked.any() else "") + (OUT_OF_REACH if is_out_of_reach.any() else "")
     return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
 
 
