@@ -32,11 +32,13 @@ from tuning.defaults import DEFAULT_BROWSER
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers by which runs are paired. An empty cell reads as 0, which means unknown.
-WHOLE_NUMBERS = ("run", "attempt", "block", "lane")
+WHOLE_NUMBERS = ("run", "attempt", "block", "lane", "sitting")
 # The column of the machine that made a run, if a campaign has several; and the column of its lane, if it has lanes.
 MACHINE, LANE = "machine", "lane"
 # The column of how many loads shared a run's processors on average, itself included.
 CONCURRENT_LOADS = "concurrent_loads"
+# The column of the number of the stretch of measuring.
+SITTING = "sitting"
 # A check of a network or protocol: the machine, the thing checked, the check, the configured and the measured value,
 # the tolerance between both, and whether the check passed.
 VALIDATION_COLUMNS = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from analysis.runs import MACHINE, CampaignTable
+from analysis.runs import MACHINE, SITTING, CampaignTable
 from analysis.statistics.samples import Samples, logarithms
 from base.errors import EyelevelError
 from dataset.declaration import declaration_of
@@ -140,16 +140,18 @@ def starts_of(runs: pd.DataFrame) -> "pd.Series[pd.Timestamp]":
 def sittings_of(runs: pd.DataFrame) -> "pd.Series[int]":
     """The number of the sitting (1, 2, …) in which each attempt was made; 0 if its start is unknown.
 
-    A sitting is one uninterrupted stretch of measuring. A new one begins after a pause of more than SIDE_BY_SIDE, and
-    when a campaign is resumed from its package (which numbers the machines of earlier runs).
+    A sitting is one uninterrupted stretch of measuring. A new one begins with each start of the campaign, which is
+    recorded, and after a pause of more than SIDE_BY_SIDE. Earlier versions did not record starts; there, a new one
+    begins when a campaign is resumed from its package (which numbers the machines of earlier runs).
     """
     started = starts_of(runs).dropna().sort_values(kind="stable")
     seconds = runs["seconds"][started.index].fillna(0) if "seconds" in runs else pd.Series(0.0, started.index)
     # Lanes overlap, so the end is that of the longest run so far.
     pauses = started - (started + pd.to_timedelta(seconds, unit="s")).cummax().shift()
     machines = runs[MACHINE][started.index].astype(str) if MACHINE in runs else pd.Series("", started.index)
-    earlier = machines.str.partition(EARLIER_MACHINE, expand=False).str[2]
-    is_first = (pauses > SIDE_BY_SIDE) | (earlier != earlier.shift(fill_value=earlier.iloc[0] if len(earlier) else ""))
+    recorded = runs[SITTING][started.index].astype(str) if SITTING in runs else pd.Series("", started.index)
+    start = recorded + machines.str.partition(EARLIER_MACHINE, expand=False).str[2]
+    is_first = (pauses > SIDE_BY_SIDE) | (start.ne(start.shift()) & start.shift().notna())
     return (is_first.cumsum() + 1).reindex(runs.index, fill_value=0)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from base.bounded import read_json_value
 from dataset.run_files import NAVIGATION
 
-# The browser's own time of a navigation is later than the script that navigates, but by less than this. If it is later
-# by more, the page itself has navigated to another one: that takes a round trip, which is longer in all networks of the
-# paper.
+# The browser's own time of a navigation lies between the times that the navigating script took before and after it, but
+# for an error of clocks of less than this. If it is later, the page itself has navigated to another one: that takes a
+# round trip, which is longer in all networks of the paper.
 SAME_NAVIGATION_MS = 10
 
 
@@ -25,9 +25,9 @@ def read_navigation(folder: Path) -> Navigation | None:
     """The navigation of the load in `folder`; None if the page could not be asked for it."""
     try:
         times = read_json_value(folder / NAVIGATION)
-        began_ms, page_ms = float(times["began_ms"]), float(times["page_ms"])
+        began_ms, begun_ms, page_ms = (float(times[name]) for name in ("began_ms", "begun_ms", "page_ms"))
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    if page_ms - began_ms < SAME_NAVIGATION_MS:
+    if page_ms - begun_ms < SAME_NAVIGATION_MS:
         return Navigation(page_ms, 0.0)  # the browser's own time is exact
     return Navigation(began_ms, page_ms - began_ms)

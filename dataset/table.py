@@ -75,6 +75,7 @@ class Row:
     that the servers received. `block`: its number in the plan. `canary_…`: how long the canaries of the `machine` took
     (ms). `quiet_ms`: how long the page had requested nothing when it counted as finished. `lane`: its number, if the
     machine had lanes. `concurrent_loads`: how many loads shared its processors on average, itself included.
+    `sitting`: the number of the uninterrupted stretch of measuring in which it was made (1, 2, …).
     `next_prepared_ms`: when, after this run's navigation, the preparation of the next run began
     (`measure.campaign.preparer`). `h3_request_share`, `h3_byte_share`: the shares of requests and of response bytes
     over HTTP/3, if servers also spoke another version. `readings`: the cells of all other columns, which belong to
@@ -104,6 +105,7 @@ class Row:
     quiet_ms: float | None = None
     lane: int | None = None
     concurrent_loads: float | None = None
+    sitting: int | None = None
     browser: str = DEFAULT_BROWSER
     next_prepared_ms: float | None = None
     h3_request_share: float | None = None

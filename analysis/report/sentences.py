@@ -179,8 +179,10 @@ def warnings(findings: Findings) -> list[str]:
         if row["warning"]
     ]
     if unusual := len(findings["unusual"]):
+        comparisons = len(findings["contrasts"])
+        much = ": times far from the others are common here, and widen intervals" if unusual > comparisons / 2 else ""
         texts.append(
-            f"{unusual} of {len(findings['contrasts'])} comparisons have unusual runs (see the table of these)."
+            f"{unusual} of {comparisons} comparisons of single sites have unusual runs{much} (see the table of these)."
         )
     metrics = findings.samples.metrics
     if absent := [label(metric) for metric in time_names() if metric not in metrics]:

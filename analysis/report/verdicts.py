@@ -19,7 +19,7 @@ from analysis.text import label, listing, percent, plural
 # After EQUAL_ON_AVERAGE if the pages are shown to differ.
 NOT_BY_PAGE = f"{EQUAL_ON_AVERAGE}, not page by page"
 # The end of a verdict on protocols that lost loads unequally.
-AMONG = " among loads that ended"
+AMONG = " among loads that succeeded"
 DECIDED = (FASTER, SLOWER, EQUIVALENT, NOT_BY_PAGE, EQUAL_ON_AVERAGE)
 WORDS = (*(word for verdict in DECIDED for word in (verdict, verdict + AMONG)), NOT_DECIDED)
 # The columns of a pair behind a network.

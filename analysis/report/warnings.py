@@ -190,7 +190,10 @@ def of_balance(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
 def _balance_fault(fault: str, rows: pd.DataFrame) -> str:
     """The meaning of the fault that `rows` of `pair_balance` have."""
     if fault == APART:
-        return f"only {_shares(rows['together'])} of the blocks have both protocols; all else compares different times."
+        share_of_blocks = (
+            f"only {_shares(rows['together'])} of the blocks have" if rows["together"].any() else "no block has"
+        )
+        return f"{share_of_blocks} both protocols, so they were compared at different times."
     if fault == INCOMPLETE:
         return f"only {_shares(rows['complete'])} of the blocks have a valid run of both."
     if fault == FAR:
@@ -212,11 +215,13 @@ def _shares(values: "pd.Series[float]") -> str:
 
 
 def _order(places: PlaceTest) -> str:
-    p = f"p = {places.p:.1g}" if places.p else "p < 1e-300"
-    return (
-        f"Protocols were not measured in random order (effect {places.effect:.2f} of 1, {p}): what "
-        "changes within a block looks like a difference between them."
+    # The test of all networks has an effect of 1 only if no block has another order.
+    how = (
+        "always measured in the same order"
+        if places.effect == 1
+        else f"not measured in random order (p = {places.p:.1g})"
     )
+    return f"Protocols were {how}: what changes within a block looks like a difference between them."
 
 
 def of_waits(table: pd.DataFrame, cores: int | None) -> list[str]:
@@ -257,8 +262,8 @@ def _different(table: pd.DataFrame) -> list[str]:
         metrics = listing([label(name) for name in rows["metric"].unique()])
         texts.append(
             f"{pair_label(compared, reference)}: {longer}'s loads waited longer for a processor than {shorter}'s, by "
-            f"{listing(differences)} (median, all threads of a load together). On a machine with more cores, or behind "
-            f"a slower network, the difference in {metrics} may be another."
+            f"{listing(differences)} (median, all threads of a load together). On a machine with more cores, they may "
+            f"compare differently in {metrics}."
         )
     return texts
 
@@ -296,11 +301,16 @@ def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[s
         if is_small and on[few] != weightiest.get(contrast):
             majority = f"{many} on {len(on[many])} of {plural('site', len(group))}"
             texts.append(f"{_named(contrast)} has exceptions: {majority}, but {few} on {listing(on[few])}.")
+    of_site: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in outliers:
-        texts.append(
-            f"{_named(tuple(row[name] for name in key))} hangs on one site: {percent(row['gain'])} with "
-            f"{row['weightiest_site']}, {percent(row['without_weightiest'])} without."
-        )
+        contrasts = of_site.setdefault((row["compared"], row["reference"], row["weightiest_site"]), {})
+        place = f"{label(row['metric'])} behind {label(row['network'])}"
+        contrasts[place] = f"{percent(row['gain'])}, without it {percent(row['without_weightiest'])}"
+    for (compared, reference, site), contrasts in of_site.items():
+        place, *others = contrasts
+        also = f"; also {listing(others)}" if others else ""
+        pair = pair_label(compared, reference)
+        texts.append(f"One site, {site}, changes the mean gain of {pair}: {place} {contrasts[place]}{also}.")
     return texts
 
 

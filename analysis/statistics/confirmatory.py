@@ -16,6 +16,7 @@ chance is more likely to have made it larger than smaller.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -33,7 +34,7 @@ from analysis.statistics.spending import Looks
 # The columns of `report/tables/confirmatory.csv`.
 CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
 CONFIRMATORY += ["p_corrected", "verdict"]
-COLUMNS = [*CONFIRMATORY, "equivalence_p", "equivalence_p_corrected", "margin", "gain_shrunken"]
+COLUMNS = [*CONFIRMATORY, "equivalence_p", "equivalence_p_corrected", "margin", "is_in_reach", "gain_shrunken"]
 
 
 def confirmatory(
@@ -51,7 +52,8 @@ def confirmatory(
     a block that has both protocols), blocks (that have both), gain (of the ratios within blocks, over sites; negative:
     faster) with gain_low and gain_high, p (of all looks) and p_corrected (Bonferroni's), verdict
     (`analysis.statistics.outcomes`), equivalence_p and equivalence_p_corrected, margin (the gain within which both
-    count as equivalent), and gain_shrunken (for contrasts whose network stopped early because of them; otherwise NaN).
+    count as equivalent), is_in_reach (whether so many blocks with this scatter would show that a gain of 0 is
+    equivalent), and gain_shrunken (for contrasts whose network stopped early because of them; otherwise NaN).
     """
     every = [*networks, *(name for name in samples.networks if name not in networks)]
     key = ["reference", "compared", "network", "metric"]
@@ -61,12 +63,13 @@ def confirmatory(
         return table.reindex(columns=COLUMNS)
     tables = [_contrasts(samples, pair, hypotheses, rtt_ms, looks) for pair in samples.measured(hypotheses.family)]
     measured = pd.concat(tables) if tables else pd.DataFrame(columns=key)
-    table = table.merge(measured, how="left", on=key).reindex(columns=[*COLUMNS, "last_p"])
+    table = table.merge(measured, how="left", on=key).reindex(columns=[*COLUMNS, "last_p", "zero_p"])
     numbers = ["sites", "blocks"]
     table[numbers] = table[numbers].fillna(0).astype(int)
     size = table["network"].groupby(families(table, hypotheses)).transform("size").to_numpy()
     # Tests that could not be made belong to the family, too; they are no evidence.
     table = judged(table, lambda p: np.minimum(1, np.where(np.isnan(p), 1, p) * size), hypotheses.significant_p)
+    table["is_in_reach"] = table["zero_p"] * size < hypotheses.significant_p
     if looks and looks.may_end:
         errors = dict(zip(table["network"], hypotheses.significant_p / size, strict=True))
         level = table["network"].map(_level_of_early_end(samples, looks, errors))
@@ -133,6 +136,7 @@ def _contrasts(
         "blocks": blocks.sum(axis=-1),
         **contrast_columns(ratio, confidence, margin=margin),
         "last_p": ratio.difference_p(),
+        "zero_p": replace(ratio, centre=np.zeros_like(ratio.centre)).equivalence_p(margin),
     }
     if looks:
         at_looks = first_blocks(ratios, samples.rounds, looks.blocks)

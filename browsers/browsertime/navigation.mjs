@@ -3,9 +3,10 @@
 // has finished after `ask_after_ms`, instead of after two seconds. The driver runs no script in the page before the
 // load event.
 //
-// When the film has ended, two times are written to `navigation.json` in the results, in ms since 1970: when this
-// navigation began (`began_ms`), and when the navigation to the page that is there by then began (`page_ms`), by the
-// browser's own clock. They differ if the first page has navigated to another one by itself.
+// When the film has ended, three times are written to `navigation.json` in the results, in ms since 1970: just before
+// and just after this navigation began (`began_ms`, `begun_ms`), and when the navigation to the page that is there by
+// then began (`page_ms`), by the browser's own clock. The last is not between the others if the first page has navigated
+// to another one by itself.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,8 +15,10 @@ import { part, replace } from "./browsertime.mjs";
 const { MeasureVideo } = await part("core/engine/command/measure/video.js");
 const { SeleniumRunner } = await part("core/seleniumRunner.js");
 
-// When the last navigation began. A return visit has two navigations, and the last one is measured.
+// Just before and just after the last navigation began. A return visit has two navigations, and the last one is
+// measured.
 let beganMs = null;
+let begunMs = null;
 // When the navigation to the page began. In a repeatable page, scripts see a made-up `performance.timeOrigin`, and the
 // real one is kept under this symbol (replay/repeatable.js).
 const TIME_ORIGIN = 'return window[Symbol.for("eyelevel.repeatable")] ?? performance.timeOrigin;';
@@ -25,12 +28,14 @@ replace(
   "loadAndWait",
   () =>
     async function (url, pageCompleteCheck) {
-      beganMs = await this.driver.executeAsyncScript(`
+      [beganMs, begunMs] = await this.driver.executeAsyncScript(`
         const [noted] = arguments;
+        const now = () => performance.timeOrigin + performance.now();
         document.getElementById("browsertime-orange")?.remove();
         requestAnimationFrame(() => requestAnimationFrame(() => {
-          noted(performance.timeOrigin + performance.now());
+          const began = now();
           window.location = ${JSON.stringify(url)};
+          noted([began, now()]);
         }));`);
       await delay(this.options.navigation.ask_after_ms);
       await this._waitOnPageCompleteCheck(pageCompleteCheck, url);
@@ -45,7 +50,7 @@ replace(
       await original.apply(this, parameters);
       try {
         const pageMs = await this.browser.getDriver().executeScript(TIME_ORIGIN);
-        const document = JSON.stringify({ began_ms: beganMs, page_ms: pageMs });
+        const document = JSON.stringify({ began_ms: beganMs, begun_ms: begunMs, page_ms: pageMs });
         writeFileSync(join(this.options.resultDir, "navigation.json"), document);
       } catch (error) {
         console.log(`the page does not say when it was navigated to: ${error}`); // it has a dialog open, for example

@@ -131,7 +131,7 @@ def test_sittings_that_differ_are_found_from_three_on() -> None:
     assert set(wandering(campaign(replace(world, sittings=2), 1))["kind"]) == {"batches"}
 
 
-def test_a_sitting_ends_with_a_pause_of_more_than_an_hour_or_on_another_machine() -> None:
+def test_a_sitting_ends_with_a_pause_of_more_than_an_hour_or_a_recorded_start() -> None:
     minutes = [0, 59, 121, 123, 125, 180, 400]
     runs = pd.DataFrame({
         "site": "s", "network": "dsl", "protocol": "tcp", "run": range(7), "at": np.multiply(minutes, 60.0),
@@ -143,3 +143,5 @@ def test_a_sitting_ends_with_a_pause_of_more_than_an_hour_or_on_another_machine(
     shuffled = runs.sample(frac=1, random_state=1)
     assert sittings_of(shuffled).sort_index().tolist() == [1, 1, 2, 3, 4, 4, 4]
     assert sittings_of(runs.assign(started_at="")).tolist() == [0] * 7
+    # The campaign was stopped and started again at once before its second run and before its last run.
+    assert sittings_of(runs.assign(sitting=[1, 2, 2, 2, 2, 2, 3])).tolist() == [1, 2, 3, 4, 5, 5, 6]

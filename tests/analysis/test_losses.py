@@ -242,7 +242,7 @@ def test_the_answer_tells_the_shares_lost_and_whether_they_differ() -> None:
     )
     assert "as slow as the slowest load of their page" in text
     alike = answer_with(dict.fromkeys(("tcp", "tcp+", "quic"), 1 / 8))
-    assert alike.count("(no difference shown)") == 2 and "among loads that ended" not in alike
+    assert alike.count("(no difference shown)") == 2 and "among loads that succeeded" not in alike
 
 
 def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_that_ended() -> None:
@@ -251,11 +251,11 @@ def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_tha
     findings = findings_of(table, hypotheses.load())
     (text,) = answer(findings)
     assert text.startswith("QUIC against TCP+: faster in 2 of 4 (")
-    assert "faster among loads that ended in 2 of 4 (" in text
+    assert "faster among loads that succeeded in 2 of 4 (" in text
     dsl, lte = headlines(findings)
-    assert ": faster among loads that ended." in dsl and ": faster." in lte
+    assert ": faster among loads that succeeded." in dsl and ": faster." in lte
     words = table_of_verdicts(findings).texts.set_index("network")["verdict"]
-    assert set(words["DSL"]) == {"faster among loads that ended"} and set(words["LTE"]) == {"faster"}
+    assert set(words["DSL"]) == {"faster among loads that succeeded"} and set(words["LTE"]) == {"faster"}
 
 
 def test_the_answer_names_the_ends_of_the_pair_and_networks_that_they_are_of() -> None:

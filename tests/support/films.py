@@ -57,7 +57,7 @@ def film(folder: Path, scenes: Sequence[Scene], counts: dict[str, float] | None 
 def navigate(folder: Path, at_us: float) -> None:
     """Store that the page of a film was navigated to at `at_us` (monotonic clock of these films)."""
     at_ms = (at_us - BEGAN_US + BEGAN_EPOCH_US) / 1000
-    (folder / NAVIGATION).write_text(json.dumps({"began_ms": at_ms - 0.2, "page_ms": at_ms}))
+    (folder / NAVIGATION).write_text(json.dumps({"began_ms": at_ms - 0.2, "begun_ms": at_ms + 0.2, "page_ms": at_ms}))
 
 
 def write_log(

@@ -47,13 +47,13 @@ from support.known_campaigns import (
 # The phrases by which the first screen expresses each kind of warning, and each fact.
 PHRASES = {
     EMPTY_SETTING: "no valid run|not been tried",
-    NOT_TOGETHER: "not measured together|have both protocols",
+    NOT_TOGETHER: "not measured together|have both protocols|has both protocols",
     PLACE: "depend on the place in the block",
-    FIXED_ORDER: "not measured in random order",
+    FIXED_ORDER: "not measured in random order|always measured in the same order",
     DRIFT: "from the first block to the last|first and the second half",
     LOSSES: "lost more loads|rests on which runs were lost",
     DISAGREEMENT: "Pages differ|has exceptions",
-    ONE_SITE: "hangs on one site",
+    ONE_SITE: "changes the mean gain of",
     ADDED: "added after the first run",
     PROCESSOR: "longer for a processor|waited for a processor",
     IMPOSSIBLE: "longer waits for a processor than a load can have",
@@ -62,7 +62,7 @@ PHRASES = {
     WANDER: "wanders while it is measured",
     NO_COLUMN: "The campaign has no column of",
     FEW: "The fewest valid runs of a setting|intervals over sites are wide",
-    UNUSUAL: "comparisons have unusual runs",
+    UNUSUAL: "comparisons of single sites have unusual runs",
 }
 ALL_ANALYSES = {**ANALYSES, **SUMMARIES}
 HEAD = """\

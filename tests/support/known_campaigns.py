@@ -77,7 +77,8 @@ WAIT = 0.15
 COLUMNS = (
     *("site", "network", "protocol", "run", "attempt", "valid", "reason", *MULTIPLES),
     *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
-    *("block", "machine", "canary_cpu_ms", "canary_page_ms", "quiet_ms", "lane", "concurrent_loads", "browser"),
+    *("block", "machine", "canary_cpu_ms", "canary_page_ms", "quiet_ms", "lane", "concurrent_loads"),
+    *("sitting", "browser"),
     "next_prepared_ms",
     *("h3_request_share", "h3_byte_share", "cross_traffic_mbps", "film_thinned_out", "film_drawn_over"),
     *("device_share", "device_index", "device_index_after"),
@@ -470,6 +471,7 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
         next_prepared_ms="",
         cross_traffic_mbps="",
         concurrent_loads="1",
+        sitting=table["segment"] + 1,
         h3_request_share="",
         h3_byte_share="",
         film_thinned_out="",

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from analysis.balance import place_test
 from analysis.figures import forest
 from analysis.findings import Findings
 from analysis.losses import LONGER, MORE
@@ -21,7 +22,7 @@ from analysis.report.warnings import REJECTED
 from analysis.runs import records, rows_of
 from analysis.statistics.confirmatory import CONFIRMATORY, confidences
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.outcomes import NOT_DECIDED, WARNING_P
+from analysis.statistics.outcomes import FASTER, NOT_DECIDED, SLOWER, WARNING_P
 from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import looks_of
 from analysis.text import label, label_with_title, level, listing, pair_label, percent, plural, share
@@ -35,6 +36,13 @@ WAITED = (
     " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
     "difference: it may be another on a machine with more cores."
 )
+# The note on a margin that the plan could not have shown.
+OUT_OF_REACH = (
+    " † So many blocks, with this scatter, would not even have shown that a gain of 0 is equivalent: here, not decided "
+    "says nothing about a difference."
+)
+# What can explain a larger share of a difference than this is named in the answer.
+EXPLAINED = 0.5
 # The share of runs that count although their first load was lost is mentioned only above this.
 SHOWN_SHARE = 0.005
 # From this share of lost runs on, they are named, and the answer says how they could change it, even if no protocol
@@ -76,8 +84,11 @@ def question(findings: Findings) -> str:
     # Hypotheses that were chosen after the results have no known error rate, since nobody knows how many there were to
     # choose from. Networks that were added later are a family of their own, with a level of its own.
     families = len({declared.added_networks.get(name) for name in findings.campaign.networks})
-    error = f"{100 * families * declared.significant_p:g} %"
-    promise = f"; the probability that any “faster” or “slower” among them is false is below {error}"
+    error = f"{100 * declared.significant_p:g} %"
+    each = f" in each of {families} families (the declared one, and what was added each time)" if families > 1 else ""
+    promise = (
+        f"; if all was measured as it should be, any “faster” or “slower” is false by chance in {error} at most{each}"
+    )
     if declared.origin.is_post_hoc:
         promise = ""
     return (
@@ -99,8 +110,8 @@ def answer(findings: Findings) -> list[str]:
                 measured = sizes(group)
                 verdicts.append(f"{word} in {count}" + (f" ({measured})" if measured else ""))
         pair = Pair(str(reference), str(compared))
-        lost = of_losses(findings, pair) + of_rejections(findings, pair)
-        first = f"{pair_label(pair.compared, pair.reference)}: {', '.join(verdicts)}.{lost}"
+        asides = of_losses(findings, pair) + of_rejections(findings, pair) + of_doubts(findings, pair)
+        first = f"{pair_label(pair.compared, pair.reference)}: {', '.join(verdicts)}.{asides}"
         texts.append(" ".join([first, *beside(findings, pair)]))
     return texts
 
@@ -123,13 +134,20 @@ def of_losses(findings: Findings, pair: Pair) -> str:
     places = [
         f"behind {label(network)} {label(pair.compared)} {share(shares[network, pair.compared])} and "
         f"{label(pair.reference)} {share(shares[network, pair.reference])} "
-        f"({'they differ' if network in unequal else 'no difference shown'})"
+        f"({'shown to differ' if network in unequal else 'no difference shown'})"
         for network in rows["network"].unique()
     ]
+    empty = findings["empty_settings"]
+    empty = empty[empty["network"].isin(rows["network"]) & empty["protocol"].isin(pair) & (empty["tried"] > 0)]
+    never = dict.fromkeys(f"{row['site']} never loaded over {label(row['protocol'])}" for row in records(empty))
     interval = f"{percent(rows['gain_low'].min())} and {percent(rows['gain_high'].max())}"
+    tests = findings["rejections"]
+    failed = tests[tests["kind"].isin([LOAD, PAGE]) & tests["network"].isin(rows["network"])]
+    is_slow = failed["warning"].str.contains(LONGER).any()
+    beyond = " Loads that failed took longer than those that count, so the truth may lie beyond." if is_slow else ""
     return (
-        f" Lost loads: {'; '.join(places)}. If they had been as slow as the slowest load of their page, or as fast as "
-        f"the fastest, the gains would lie between {interval}."
+        f" Lost loads: {'; '.join([*places, *never])}. If each had taken as long as the slowest load of its page that "
+        f"counts, or as short as the fastest, the gains would lie between {interval}.{beyond}"
     )
 
 
@@ -146,6 +164,26 @@ def of_rejections(findings: Findings, pair: Pair) -> str:
     places = listing([label(name) for name in rows["network"].unique()])
     why = listing([REJECTED[kind] for kind in rows["kind"].unique()])
     return f" Behind {places}, the verdicts rest on which loads were rejected {why}."
+
+
+def of_doubts(findings: Findings, pair: Pair) -> str:
+    """What else than the protocols of `pair` may have made the differences that were found: the order of measuring, the
+    load before, or waiting for a processor, if it can explain half of a difference."""
+    verdicts = rows_of(findings["confirmatory"], **pair._asdict())
+    found = verdicts[verdicts["verdict"].isin((FASTER, SLOWER))]
+    if found.empty:
+        return ""
+    causes = ["they were not measured in random order"] if place_test(findings.campaign).is_ordered else []
+    carried = found.merge(findings["carry_over"], on=["network", "metric"], suffixes=("", "_carried"))
+    carried = carried[(carried["warning"] != "") & (carried["ratio_off"] > EXPLAINED * carried["gain"].abs())]
+    if len(carried):
+        causes.append(f"the load before each can explain up to {share(carried['ratio_off'].max())}")
+    waits = found[OVER_SITES].merge(findings["processor_waits"], on=OVER_SITES)
+    waits = waits[has_warning(waits, DIFFERENT) & (waits["wait_gain"] * waits["gain"] > 0)]
+    if len(waits):
+        slower = pair.compared if waits["gain"].median() > 0 else pair.reference
+        causes.append(f"{label(slower)}'s loads waited longer for a processor, which can explain half of it or more")
+    return f" This may not be due to the protocols: {'; '.join(causes)}." if causes else ""
 
 
 def success(rates: pd.DataFrame, bounds: pd.DataFrame) -> str:
@@ -185,7 +223,10 @@ def confirmatory(findings: Findings) -> ReportTable:
         pd.MultiIndex.from_frame(waits.loc[has_warning(waits, DIFFERENT), OVER_SITES])
     )
     texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
-    note = table.note + (WAITED if is_marked.any() else "")
+    is_out_of_reach = data["verdict"].eq(NOT_DECIDED) & data["blocks"].gt(0) & ~data["is_in_reach"]
+    margins = texts["equivalent within"]
+    texts = texts.assign(**{"equivalent within": margins.mask(is_out_of_reach, margins.map("{}†".format))})
+    note = table.note + (WAITED if is_marked.any() else "") + (OUT_OF_REACH if is_out_of_reach.any() else "")
     return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
 
 

@@ -231,7 +231,7 @@ def test_the_first_screen_has_question_answer_success_rates_and_warnings(opened:
         ".filter((e) => e.getBoundingClientRect().top < 600).map((e) => e.textContent || e.alt).join('\\n')"
     )
     assert "Is QUIC as fast as TCP+" in seen and "To keep in mind" in seen
-    assert "QUIC against TCP+: faster in 4 of 8 (" in seen and "faster among loads that ended in 4 of 8 (" in seen
+    assert "QUIC against TCP+: faster in 4 of 8 (" in seen and "faster among loads that succeeded in 4 of 8 (" in seen
     assert "Begun on 1 January 2026" in opened.run("return document.querySelector('header').textContent")
 
 

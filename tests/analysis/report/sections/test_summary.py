@@ -33,6 +33,24 @@ def test_what_differs_by_more_is_not() -> None:
     assert set(confirmatory(findings).texts["verdict"]) == {"faster"}
 
 
+def test_a_margin_that_these_blocks_could_not_have_shown_is_marked() -> None:
+    few = confirmatory(findings_of(campaign(World(runs=5, scatter=0.1), 1), hypotheses.load()))
+    assert set(few.texts["verdict"]) == {"not decided"}
+    assert few.texts["equivalent within"].str.endswith("†").all()
+    assert "not even have shown that a gain of 0 is equivalent" in few.note
+    # Here chance alone decides whether a contrast is shown to be equivalent.
+    many = confirmatory(findings_of(campaign(World(runs=31, scatter=0.02), 1), hypotheses.load()))
+    assert not many.texts["equivalent within"].str.endswith("†").any()
+    assert "†" not in many.note
+    # A decided contrast has no mark, though its margin is out of reach as well.
+    large = confirmatory(
+        findings_of(campaign(World(effects={"quic": -0.5}, runs=5, scatter=0.1), 1), hypotheses.load())
+    )
+    decided = large.texts["verdict"] == "faster"
+    assert decided.any()
+    assert not large.texts.loc[decided, "equivalent within"].str.endswith("†").any()
+
+
 @pytest.mark.parametrize("metrics", [("si", "plt"), ("fvc",)])
 @pytest.mark.parametrize("protocols", [("quic",), ("tcp", "quic")])
 def test_a_campaign_without_a_family_has_tables_and_an_answer(
