@@ -81,7 +81,7 @@ def main(**options: Any) -> None:
 
     report(folder, console)
     if campaign.auto:
-        from analysis.saving import saved_line, saving
+        from analysis.stopping import saved_line, saving
 
         print_line(console, saved_line(saving(folder, enough_runs(folder))))
 
