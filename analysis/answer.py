@@ -4,9 +4,10 @@ The verdicts are those of the declared family (`analysis.statistics.confirmatory
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,11 +20,12 @@ from analysis.runs import CampaignTable, metrics_in, records, rows_of
 from analysis.samples import samples_of
 from analysis.statistics.confirmatory import confidences, confirmatory
 from analysis.statistics.contrast_table import GAIN, contrast_columns
+from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.statistics.planning import needed_after
 from analysis.statistics.ratios import block_ratios, mean_over_sites
-from analysis.statistics.samples import counts
+from analysis.statistics.samples import Samples, frame, logarithms
 from analysis.statistics.spending import levels, looks_of_plan
 from analysis.stopping import looks_of, planned_runs
 from analysis.text import label, level, listing, ms, plural, signed_ms
@@ -47,16 +49,15 @@ MILESTONE_COLUMNS = ["network", "metric", "typical_reference", "typical_compared
 class NetworkAnswer:
     """The result on one network.
 
-    `verdict`: the verdict on the compared protocol (`analysis.statistics.outcomes`). `gain`: its time over the
-    reference's, less 1 (negative: sooner); `low` and `high`: the interval of the gain. `margin`: a smaller gain counts
-    as no difference. `reference_ms`: the typical time over the reference.
-    `shrunken`: on a network that ended early, the gain without the part that ending early adds. All are NaN where
-    unknown.
-    `pairs`: how many pairs of runs count; a pair is one run over each protocol, measured one after the other.
-    `attempts`: the number of attempts; `excluded`: why attempts do not count. `more_runs`: how many more runs of each
-    protocol would probably show a difference of `margin` if there is one (inf: more than MOST_RUNS; NaN: unknown).
-    `lost`: the number of lost runs over the reference and over the compared protocol (`analysis.losses`), and `tried`:
-    of how many.
+    `verdict`: the verdict on the compared protocol (`analysis.statistics.outcomes`). `attempts`: the number of
+    attempts; `excluded`: why attempts do not count. `lost`: the number of lost runs over the reference and over the
+    compared protocol (`analysis.losses`), and `tried`: of how many. `pairs`: how many pairs of runs count; a pair is
+    one run over each protocol, measured one after the other.
+    NaN where unknown: `gain`: the compared protocol's time over the reference's, less 1 (negative: sooner), with its
+    interval from `low` to `high`; a gain below `margin` counts as no difference. `shrunken`: on a network that ended
+    early, the gain without the part that ending early adds. `reference_ms`: the typical time over the reference.
+    `more_runs`: how many more runs of each protocol would probably show a difference of `margin` if there is one (inf:
+    more than MOST_RUNS).
     """
 
     network: str
@@ -85,6 +86,11 @@ class NetworkAnswer:
         return self.pairs > 0 and self.verdict != NOT_DECIDED
 
     @property
+    def direction(self) -> str:
+        """Sooner or later, if all of the interval is; otherwise empty."""
+        return "" if not self.low * self.high > 0 else "sooner" if self.low < 0 else "later"
+
+    @property
     def loses_unequally(self) -> bool:
         """Whether the share of lost runs differs by more than LOST_SHARE between the protocols."""
         reference, compared = (lost / max(1, tried) for lost, tried in zip(self.lost, self.tried, strict=True))
@@ -94,6 +100,11 @@ class NetworkAnswer:
     def place(self) -> str:
         """The network of this result, for a sentence."""
         return f"behind {label(self.network)}"
+
+    @property
+    def heading(self) -> str:
+        """The network of this result, for the beginning of a sentence."""
+        return f"Behind {label(self.network)}"
 
 
 def require_question(question: Hypotheses, campaign: str) -> None:
@@ -116,62 +127,69 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     if len(campaign.settings.sites) != 1 or not PAIR.is_of(campaign.protocols):
         raise EyelevelError(f"{campaign.name} does not ask one question of one site, so one sentence cannot answer it")
     declared = question.restricted_to(campaign.protocols, (METRIC,))
-    samples, looks = samples_of(campaign), looks_of(campaign)
+    samples, looks = samples_of(campaign, [METRIC]), looks_of(campaign)
     table = confirmatory(samples, declared, campaign.rtt_ms, looks, campaign.networks)
-    confidence = confidences(declared, looks, samples.rounds)
+    confidence = dict(zip(samples.networks, confidences(declared, looks, samples.rounds), strict=True))
     excluded, rates = exclusions(campaign.runs), success_rates(campaign)
     by_network = []
     for row in records(table):
         network = row["network"]
-        attempts = rows_of(campaign.runs, network=network)
         reasons = [f"{one['excluded']} x {one['example']}" for one in records(rows_of(excluded, network=network))]
         of_pair = [rows_of(rates, network=network, protocol=name).iloc[0] for name in PAIR]
         lost, tried = (tuple(int(one[column]) for one in of_pair) for column in ("lost", "tried"))
+        attempts = len(rows_of(campaign.runs, network=network))
         answer = NetworkAnswer(
-            network, row["verdict"], attempts=len(attempts), excluded=tuple(reasons), lost=lost, tried=tried
+            network, row["verdict"], attempts=attempts, excluded=tuple(reasons), lost=lost, tried=tried
         )
-        if not row["blocks"]:
-            by_network.append(answer)
-            continue
-        column, place = samples.metrics.index(METRIC), samples.networks.index(network)
-        ratios = block_ratios(samples, PAIR)[place, :, column]
-        ratio, pairs = mean_over_sites(ratios), int(counts(ratios).sum())
-        reference = samples.of(PAIR.reference)[place, :, column][np.isfinite(ratios)]
-        size = len(declared.declared_with(network, campaign.networks))
-        lacking = max(campaign.settings.runs or 0, pairs) - pairs
-        needed = needed_after(
-            math.log1p(row["margin"]),
-            float(ratio.centre),
-            pairs,
-            float(ratio.error) * math.sqrt(pairs),
-            float(ratio.freedom),
-            partial(_level_at_end, campaign, declared.significant_p / size, lacking),
-            pairs + MOST_RUNS,
-        )
-        more = needed - pairs
-        # A verdict is always shown with the interval that it rests on, however wide the interval is.
-        is_decided = row["verdict"] != NOT_DECIDED and float(ratio.error) > 0
-        has_interval = is_decided or bool(ratio.has_interval(confidence[place]))
-        by_network.append(
-            replace(
-                answer,
-                gain=row["gain"],
-                low=row["gain_low"] if has_interval else math.nan,
-                high=row["gain_high"] if has_interval else math.nan,
-                margin=row["margin"],
-                reference_ms=float(np.exp(np.log(reference).mean())),
-                pairs=pairs,
-                more_runs=more if has_interval else math.nan,
-                shrunken=row["gain_shrunken"],
-            )
-        )
+        if row["blocks"]:
+            alone = samples.behind([network])
+            size = len(declared.declared_with(network, campaign.networks))
+            level_at_end = partial(_level_at_end, campaign, declared.significant_p / size, row["blocks"])
+            answer = _with_numbers(answer, row, alone, confidence[network], level_at_end)
+        by_network.append(answer)
     return by_network
 
 
-def _level_at_end(campaign: CampaignTable, error: float, lacking: int, pairs: int) -> float:
-    """The level of the two-sided test at the end of `campaign` if that has `pairs` pairs of runs, when it has planned
-    `lacking` more runs than it has pairs now."""
-    runs, planned = pairs + lacking, planned_runs(campaign)
+def _with_numbers(
+    answer: NetworkAnswer,
+    row: Mapping[str, Any],
+    samples: Samples,
+    confidence: float,
+    level_at_end: Callable[[int], float],
+) -> NetworkAnswer:
+    """`answer` with its numbers, from the `row` of the declared contrast and from the `samples` of its network.
+    `level_at_end`: the level of the test at the end, from its number of pairs."""
+    ratios = block_ratios(samples, PAIR)[0, :, 0]
+    ratio, pairs = mean_over_sites(ratios), row["blocks"]
+    error = float(ratio.error)
+    needed = needed_after(
+        math.log1p(row["margin"]),
+        float(ratio.centre),
+        pairs,
+        error * math.sqrt(pairs),
+        float(ratio.freedom),
+        level_at_end,
+        pairs + MOST_RUNS,
+    )
+    # A verdict is always shown with the interval that it rests on, however wide the interval is.
+    has_interval = (row["verdict"] != NOT_DECIDED and error > 0) or bool(ratio.has_interval(confidence))
+    known = {"low": row["gain_low"], "high": row["gain_high"], "more_runs": needed - pairs} if has_interval else {}
+    return replace(
+        answer,
+        gain=row["gain"],
+        margin=row["margin"],
+        reference_ms=float(np.exp(np.log(samples.of(PAIR.reference)[0, :, 0][np.isfinite(ratios)]).mean())),
+        pairs=pairs,
+        shrunken=row["gain_shrunken"],
+        **known,
+    )
+
+
+def _level_at_end(campaign: CampaignTable, error: float, now: int, pairs: int) -> float:
+    """The level of the two-sided test at the end of `campaign` if that has `pairs` pairs of runs, and has `now`."""
+    planned = planned_runs(campaign)
+    # The planned runs include those that do not count.
+    runs = pairs + max((campaign.settings.runs or 0) - now, 0)
     ends = [*planned, runs] if planned and runs > max(planned) else [runs]
     looks = looks_of_plan(ends, 1, may_end=campaign.settings.auto)
     return 2 * levels(looks.blocks, looks.planned, error / 2)[-1]
@@ -179,9 +197,8 @@ def _level_at_end(campaign: CampaignTable, error: float, lacking: int, pairs: in
 
 def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
     """The answer in one sentence."""
-    decided = [answer for answer in by_network if answer.is_decided]
-    differ = [answer for answer in decided if answer.verdict != EQUIVALENT]
-    alike = [answer for answer in decided if answer.verdict == EQUIVALENT]
+    differ = [answer for answer in by_network if answer.is_decided and answer.verdict != EQUIVALENT]
+    alike = [answer for answer in by_network if answer.is_decided and answer.verdict == EQUIVALENT]
     verbs = []
     if differ:
         verbs.append(f"show the page {listing([_difference(answer) for answer in differ])}")
@@ -190,29 +207,25 @@ def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
         where = listing([label(answer.network) for answer in alike])
         verbs.append(f"make no difference behind {where} (less than {bound} either way)")
     undecided = [answer for answer in by_network if answer.pairs and not answer.is_decided]
+    is_open = listing([_open(answer) for answer in undecided]) if undecided else ""
     nothing = [label(answer.network) for answer in by_network if not answer.pairs]
     nothing_counts = f"no pair of loads counts behind {listing(nothing)}" if nothing else ""
     if verbs:
         clauses = [f"For {site}, {ASKED} would {', and '.join(verbs)}"]
-        if undecided:
-            clauses.append(f"it is not decided {_open(undecided)}")
+        clauses += [f"it is not decided {is_open}"] if undecided else []
     elif undecided:
-        clauses = [f"For {site}, it is not decided whether {ASKED} would show the page sooner: {_open(undecided)}"]
+        clauses = [f"For {site}, it is not decided whether {ASKED} would show the page sooner: {is_open}"]
     else:
         return f"For {site}, there is no answer on {ASKED}: {nothing_counts}."
-    if nothing:
-        clauses.append(nothing_counts)
-    if losing := [answer for answer in by_network if answer.loses_unequally]:
-        clauses.append(f"but {listing([_losses(answer) for answer in losing])}")
+    clauses += [nothing_counts] if nothing else []
+    if losing := [_losses(answer) for answer in by_network if answer.loses_unequally]:
+        clauses.append(f"but {listing(losing)}")
     return f"{'; '.join(clauses)}."
 
 
 def _losses(answer: NetworkAnswer) -> str:
-    (reference, compared), (of_reference, of_compared) = answer.lost, answer.tried
-    return (
-        f"{answer.place} {compared} of {of_compared} loads over HTTP/3 failed, and {reference} of {of_reference} over "
-        "HTTP/2"
-    )
+    over_http2, over_http3 = (f"{lost} of {tried}" for lost, tried in zip(answer.lost, answer.tried, strict=True))
+    return f"{answer.place} {over_http3} loads over HTTP/3 failed, and {over_http2} over HTTP/2"
 
 
 def _difference(answer: NetworkAnswer) -> str:
@@ -220,8 +233,17 @@ def _difference(answer: NetworkAnswer) -> str:
     direction = "sooner" if answer.verdict == FASTER else "later"
     # An interval with one sign comes before the direction: "(9 to 12 %) sooner". An interval with both signs names its
     # own directions, so it comes after the direction: "sooner (between 3 % sooner and 1 % later)".
-    words = f"{bounds} {direction}" if answer.low * answer.high > 0 else f" {direction}{bounds}"
+    words = f"{bounds} {direction}" if answer.direction else f" {direction}{bounds}"
     return f"{amount(answer.difference_ms)}{words} {answer.place}"
+
+
+def _open(answer: NetworkAnswer) -> str:
+    """A network on which the difference is not decided, with the interval of the difference."""
+    text = ends(answer.low, answer.high)
+    if answer.direction:
+        return f"{answer.place} (probably {text} {answer.direction}, which is not certain enough)"
+    may_be = f"it may be {text}" if text else f"{plural('pair', answer.pairs)} of loads cannot tell"
+    return f"{answer.place} ({may_be})"
 
 
 def amount(difference_ms: float) -> str:
@@ -249,38 +271,21 @@ def ends(low: float, high: float) -> str:
     return f"{100 * least:.{digits}f} to {100 * most:.{digits}f} %"
 
 
-def _open(undecided: Sequence[NetworkAnswer]) -> str:
-    """The networks on which the difference is not decided, each with the interval of the difference."""
-    texts = []
-    for answer in undecided:
-        text = ends(answer.low, answer.high)
-        if text and answer.low * answer.high > 0:
-            direction = "sooner" if answer.low < 0 else "later"
-            texts.append(f"{answer.place} (probably {text} {direction}, which is not certain enough)")
-        elif text:
-            texts.append(f"{answer.place} (it may be {text})")
-        else:
-            texts.append(f"{answer.place} ({plural('pair', answer.pairs)} of loads cannot tell)")
-    return listing(texts)
-
-
 def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, question: Hypotheses) -> list[str]:
     """The evidence on each network, the runs that would decide an open answer, and the meaning of the words."""
     (site,) = campaign.settings.sites
     texts = [_evidence(answer, site, campaign) for answer in by_network]
-    bound = level(question.equivalence_margin)
     # Networks that were added later are a family of their own, with a level of its own.
     families = len({question.added_networks.get(answer.network) for answer in by_network})
-    wrong = level(families * question.significant_p)
     added = [label(one.network) for one in by_network if one.network in question.added_networks]
     later = f" ({listing(added)} came to the campaign later, and is corrected alone)" if added else ""
     texts.append(
         "What is compared is the Speed Index: the mean time at which what is visible of the page appears. A pair is "
         "one load over each protocol, made one after the other, in random order. “Sooner” and “later” are said only "
         "where a test shows a difference, “no difference” only where a test shows that it is less than "
-        f"{bound} either way. The chance that any of these words above is wrong is at most {wrong}, however often the "
-        f"test was made on the way{later}. Intervals hold with {level(question.confidence)} each. "
-        f"{origin_sentence(question.origin)}"
+        f"{level(question.equivalence_margin)} either way. The chance that any of these words above is wrong is at "
+        f"most {level(families * question.significant_p)}, however often the test was made on the way{later}. "
+        f"Intervals hold with {level(question.confidence)} each. {origin_sentence(question.origin)}"
     )
     if "simulated" in campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")
@@ -289,21 +294,19 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
 
 def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
     """The evidence for the answer on one network."""
-    place = answer.place[:1].upper() + answer.place[1:]
-    text = f"{place}: {plural('pair', answer.pairs)} of loads count, of {plural('attempt', answer.attempts)}"
-    if answer.pairs:
-        text += f"; over HTTP/2 the Speed Index is {ms(answer.reference_ms)} ms"
-    text += "."
+    counted = f"{plural('pair', answer.pairs)} of loads count, of {plural('attempt', answer.attempts)}"
+    typical = f"; over HTTP/2 the Speed Index is {ms(answer.reference_ms)} ms" if answer.pairs else ""
+    texts = [f"{answer.heading}: {counted}{typical}."]
     if math.isfinite(answer.shrunken) and answer.verdict in (FASTER, SLOWER):
-        text += (
-            f" The loads ended early, when the difference was large enough to be certain, and chance helps with that: "
+        texts.append(
+            "The loads ended early, when the difference was large enough to be certain, and chance helps with that: "
             f"expect rather {amount(answer.shrunken * answer.reference_ms)}."
         )
     if answer.pairs and not answer.is_decided:
-        text += f" {_what_decides(answer, site, campaign)}"
+        texts.append(_what_decides(answer, site, campaign))
     if answer.excluded:
-        text += f" Not counted: {'; '.join(answer.excluded)}."
-    return text
+        texts.append(f"Not counted: {'; '.join(answer.excluded)}.")
+    return " ".join(texts)
 
 
 def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
@@ -331,20 +334,16 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
     runs = campaign.valid
     names = [name for name in MILESTONES if name in metrics_in(runs) and runs[name].notna().any()]
     samples = samples_of(campaign, names)
-    rows = []
-    if names and PAIR.is_of(samples.protocols):
-        ratios = block_ratios(samples, PAIR)[:, 0]
-        ratio = mean_over_sites(ratios[:, :, None])
-        confidence = confidences(question, looks_of(campaign), samples.rounds)[:, None]
-        columns = contrast_columns(ratio, confidence, where_known=True)
-        logs = np.log(np.where(np.isfinite(ratios), samples.of(PAIR.reference)[:, 0], np.nan))
-        for n, network in enumerate(samples.networks):
-            for m, name in enumerate(names):
-                if math.isfinite(ratio.centre[n, m]):
-                    typical_ms = float(np.exp(np.nanmean(logs[n, m])))
-                    difference, low, high = (typical_ms * float(columns[name][n, m]) for name in GAIN)
-                    rows.append((network, name, typical_ms, typical_ms + difference, difference, low, high))
-    return pd.DataFrame(rows, columns=MILESTONE_COLUMNS)
+    if not names or not PAIR.is_of(samples.protocols):
+        return pd.DataFrame(columns=MILESTONE_COLUMNS)
+    ratios = block_ratios(samples, PAIR)[:, 0]
+    typical_ms = np.exp(mean(np.where(np.isfinite(ratios), logarithms(samples.of(PAIR.reference)[:, 0]), np.nan)))
+    confidence = confidences(question, looks_of(campaign), samples.rounds)[:, None]
+    columns = contrast_columns(mean_over_sites(ratios[:, :, None]), confidence, where_known=True)
+    differences = {name: typical_ms * columns[one] for name, one in zip(MILESTONE_COLUMNS[-3:], GAIN, strict=True)}
+    times = {"typical_reference": typical_ms, "typical_compared": typical_ms + differences["difference"]}
+    table = frame({**times, **differences}, network=samples.networks, metric=names)
+    return table[np.isfinite(table["difference"])].reset_index(drop=True)
 
 
 def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callable[[str], float | None]) -> list[str]:
@@ -356,21 +355,18 @@ def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callab
         if "ttfb" not in rows or "si" not in rows:
             continue
         first, seen = rows["ttfb"], rows["si"]
-        place = answer.place[:1].upper() + answer.place[1:]
-        is_first_known = first["low"] * first["high"] > 0
-        if is_first_known:
+        if first["low"] * first["high"] > 0:
             round_trip = f"; a round trip takes {ms(time)} ms" if (time := rtt_ms(answer.network)) else ""
-            text = f"{place}, the first byte of the page comes {_later(first['difference'])} over HTTP/3{round_trip}."
+            come = f"{amount(first['difference'])} {'sooner' if first['difference'] < 0 else 'later'}"
+            text = f"the first byte of the page comes {come} over HTTP/3{round_trip}."
+            if answer.is_decided and answer.verdict != EQUIVALENT:
+                text += f" {_share(first['difference'] / seen['difference'])}"
         elif math.isfinite(first["low"]):
-            text = (
-                f"{place}, no difference in the first byte is certain ({signed_ms(first['low'])} to "
-                f"{signed_ms(first['high'])} ms)."
-            )
+            interval = f"{signed_ms(first['low'])} to {signed_ms(first['high'])} ms"
+            text = f"no difference in the first byte is certain ({interval})."
         else:
-            text = f"{place}, too few loads count to tell when the first byte comes."
-        if answer.is_decided and answer.verdict != EQUIVALENT and is_first_known:
-            text += f" {_share(first['difference'] / seen['difference'])}"
-        texts.append(text)
+            text = "too few loads count to tell when the first byte comes."
+        texts.append(f"{answer.heading}, {text}")
     return texts
 
 
@@ -385,7 +381,3 @@ def _share(share: float) -> str:
         f"So about {100 * share:.0f} % of the difference is there before the page begins to arrive, from the "
         "handshakes; the rest comes while its parts are loaded."
     )
-
-
-def _later(difference_ms: float) -> str:
-    return f"{amount(difference_ms)} {'sooner' if difference_ms < 0 else 'later'}"
