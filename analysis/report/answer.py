@@ -17,9 +17,10 @@ from markupsafe import Markup
 from PIL import Image
 
 from analysis import films
-from analysis.answer import PAIR, NetworkAnswer, amount, answers, ends, headline, how_sure, milestones, why
+from analysis.answer import PAIR, NetworkAnswer, answers, milestones
 from analysis.films import Strip
 from analysis.networks import further
+from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
 from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
 from analysis.report.page import HERE, environment, page_basics
