@@ -81,13 +81,10 @@ def needed_for(
     """
     if not (np.isfinite(scatter) and scatter > 0 and freedom_per_block > 0):
         return float("nan")
-    scatters = possible_scatters(scatter, freedom)
-
-    def power(blocks: int) -> float:
-        shift = difference * np.sqrt(blocks) / scatters
-        return float(chance_of_difference(shift, freedom_per_block * (blocks - 1), level(blocks)).mean())
-
-    return _least(power, 2)
+    shift = difference / possible_scatters(scatter, freedom)
+    return _least(
+        lambda blocks: chance_of_difference(shift * np.sqrt(blocks), freedom_per_block * (blocks - 1), level(blocks)), 2
+    )
 
 
 def needed_after(
@@ -108,11 +105,11 @@ def needed_after(
         return float("nan")
     scatters, freedom_per_block = possible_scatters(scatter, freedom), freedom / max(1, blocks - 1)
 
-    def power(total: int) -> float:
+    def power(total: int) -> Array:
         more = total - blocks
         bound = stats.t.isf(level(total) / 2, freedom_per_block * (total - 1)) * scatters / np.sqrt(total)
         mean = (blocks * abs(centre) + more * difference) / total
-        return float(stats.norm.sf((bound - mean) / (scatters * np.sqrt(more) / total)).mean())
+        return np.asarray(stats.norm.sf((bound - mean) / (scatters * np.sqrt(more) / total)))
 
     return _least(power, int(blocks) + 1, most)
 
@@ -141,14 +138,15 @@ def possible_scatters(scatter: float, freedom: float) -> Array:
     return np.asarray(scatter * np.sqrt(freedom / stats.chi2.ppf(places, freedom)))
 
 
-def _least(power: Callable[[int], float], first: int, most: int = MOST_BLOCKS) -> float:
-    """The smallest number from `first` on with the power POWER; inf if there is none up to `most`."""
+def _least(power: Callable[[int], Array], first: int, most: int = MOST_BLOCKS) -> float:
+    """The smallest number from `first` on whose `power`, of each possible scatter, is POWER on average; inf if there is
+    none up to `most`."""
     low, high, step = first - 1, first, 1
-    while power(high) < POWER:
+    while power(high).mean() < POWER:
         low, high, step = high, high + step, 2 * step
         if high > most:
             return float("inf")
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+        low, high = (low, middle) if power(middle).mean() >= POWER else (middle, high)
     return float(high)
