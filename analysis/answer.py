@@ -5,7 +5,7 @@ The verdicts are those of the declared family (`analysis.statistics.confirmatory
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -133,51 +133,35 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         of_pair = [rows_of(rates, network=network, protocol=name).iloc[0] for name in PAIR]
         lost, tried = (tuple(int(one[column]) for one in of_pair) for column in ("lost", "tried"))
         attempts = len(rows_of(campaign.runs, network=network))
-        answer = NetworkAnswer(
-            network, row["verdict"], attempts=attempts, excluded=tuple(reasons), lost=lost, tried=tried
-        )
+        numbers = {}
         if row["blocks"]:
-            alone = samples.behind([network])
             size = len(declared.declared_with(network, campaign.networks))
             level_at_end = partial(_level_at_end, campaign, declared.significant_p / size, row["blocks"])
-            answer = _with_numbers(answer, row, alone, confidence[network], level_at_end)
-        by_network.append(answer)
+            numbers = _numbers(row, samples.behind([network]), confidence[network], level_at_end)
+        by_network.append(
+            NetworkAnswer(
+                network, row["verdict"], attempts=attempts, excluded=tuple(reasons), lost=lost, tried=tried, **numbers
+            )
+        )
     return by_network
 
 
-def _with_numbers(
-    answer: NetworkAnswer,
-    row: Mapping[str, Any],
-    samples: Samples,
-    confidence: float,
-    level_at_end: Callable[[int], float],
-) -> NetworkAnswer:
-    """`answer` with its numbers, from the `row` of the declared contrast and from the `samples` of its network.
+def _numbers(
+    row: Mapping[str, Any], samples: Samples, confidence: float, level_at_end: Callable[[int], float]
+) -> dict[str, Any]:
+    """The numbers of the answer on one network, from the `row` of its declared contrast and from its `samples`.
     `level_at_end`: the level of the test at the end, from its number of pairs."""
-    ratios = block_ratios(samples, PAIR)[0, :, 0]
-    ratio, pairs = mean_over_sites(ratios), row["blocks"]
-    error = float(ratio.error)
-    needed = needed_after(
-        math.log1p(row["margin"]),
-        float(ratio.centre),
-        pairs,
-        error * math.sqrt(pairs),
-        float(ratio.freedom),
-        level_at_end,
-        pairs + MOST_RUNS,
-    )
+    ratios, pairs = block_ratios(samples, PAIR)[0, :, 0], row["blocks"]
+    ratio = mean_over_sites(ratios)
+    centre, error, freedom = float(ratio.centre), float(ratio.error), float(ratio.freedom)
+    difference, scatter, most = math.log1p(row["margin"]), error * math.sqrt(pairs), pairs + MOST_RUNS
+    more = needed_after(difference, centre, pairs, scatter, freedom, level_at_end, most) - pairs
     # A verdict is always shown with the interval that it rests on, however wide the interval is.
     has_interval = (row["verdict"] != NOT_DECIDED and error > 0) or bool(ratio.has_interval(confidence))
-    known = {"low": row["gain_low"], "high": row["gain_high"], "more_runs": needed - pairs} if has_interval else {}
-    return replace(
-        answer,
-        gain=row["gain"],
-        margin=row["margin"],
-        reference_ms=float(np.exp(np.log(samples.of(PAIR.reference)[0, :, 0][np.isfinite(ratios)]).mean())),
-        pairs=pairs,
-        shrunken=row["gain_shrunken"],
-        **known,
-    )
+    times_ms = samples.of(PAIR.reference)[0, :, 0][np.isfinite(ratios)]
+    numbers = {"gain": row["gain"], "margin": row["margin"], "shrunken": row["gain_shrunken"], "pairs": pairs}
+    numbers |= {"reference_ms": float(np.exp(np.log(times_ms).mean()))}
+    return numbers | ({"low": row["gain_low"], "high": row["gain_high"], "more_runs": more} if has_interval else {})
 
 
 def _level_at_end(campaign: CampaignTable, error: float, now: int, pairs: int) -> float:
