@@ -1,4 +1,4 @@
-"""What a campaign can show, and how many runs it will need, before its first run.
+"""The forecast of a campaign before its first run: what it can show, and how many runs it will need.
 
 Both forecasts use the campaign's plan and hypotheses, the shortest load times of its pages, and the scatter of runs and
 size of gains that `analysis.earlier` expects, so they are as good as these.

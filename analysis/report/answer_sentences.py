@@ -117,9 +117,9 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
 
 def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
     """The evidence for the answer on one network."""
-    counted = f"{plural('pair', answer.pairs)} of loads count, of {plural('attempt', answer.attempts)}"
+    basis = f"{plural('pair', answer.pairs)} of loads count, of {plural('attempt', answer.attempts)}"
     typical = f"; over HTTP/2 the Speed Index is {ms(answer.reference_ms)} ms" if answer.pairs else ""
-    texts = [f"{answer.heading}: {counted}{typical}."]
+    texts = [f"{answer.heading}: {basis}{typical}."]
     if math.isfinite(answer.shrunken) and answer.verdict in (FASTER, SLOWER):
         texts.append(
             "The loads ended early, when the difference was large enough to be certain, and chance helps with that: "
@@ -128,7 +128,7 @@ def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
     if answer.pairs and not answer.is_decided:
         texts.append(_what_decides(answer, site, campaign))
     if answer.excluded:
-        texts.append(f"Not counted: {'; '.join(answer.excluded)}.")
+        texts.append(f"Not basis: {'; '.join(answer.excluded)}.")
     return " ".join(texts)
 
 
