@@ -20,7 +20,6 @@ from analysis.text import listing, span
 from base.errors import EyelevelError
 from base.words import in_words
 from dataset.declaration import declaration_of
-from dataset.durations import mean_seconds, pace_seconds
 from dataset.plan import read_plan
 from dataset.table import Cell, read_given_up, read_rows, require_document
 
@@ -87,6 +86,9 @@ class Saving:
 def saving(folder: Path, decided: Collection[Cell]) -> Saving:
     """The runs that the rule saved in the campaign in `folder`, whose `decided` cells need no more runs. All zero if
     there is no plan. Raises EyelevelError."""
+    # A report of a campaign without the rule loads nothing of what records pages.
+    from dataset.durations import mean_seconds, pace_seconds
+
     planned = [run for block in read_plan(folder) for run in block]
     if not planned:
         return Saving()
