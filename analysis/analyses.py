@@ -29,7 +29,7 @@ from analysis.statistics.other_metrics import other_metrics
 from analysis.statistics.planning import blocks_needed
 from analysis.statistics.samples import Samples
 from analysis.statistics.sensitivity import sensitivity
-from analysis.stopping import looks_of, stopping_table
+from analysis.stopping import looks_of
 from base.errors import EyelevelError
 from base.late import late
 
@@ -51,7 +51,6 @@ ANALYSES: Mapping[Table, Analysis] = {
     "over_sites": lambda findings: over_sites(findings.samples, findings.hypotheses),
     "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
     "power": lambda findings: blocks_needed(findings.samples, findings.declared, findings.campaign.networks),
-    "stopping": lambda findings: stopping_table(findings.samples, findings.declared, findings.campaign),
     "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
     "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),

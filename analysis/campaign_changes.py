@@ -12,10 +12,9 @@ Three questions are answered, since a release may fail at any one of them:
 - Typical load: does the location of the times' logarithms, over all sites or at one, grow by more than the threshold?
   A location is built to ignore what happens to one load in twelve.
 - Slow loads: does a larger share of loads take more than SLOW_FACTOR times as long as the typical load of their site?
-  One load in twelve that takes six times as long raises the arithmetic mean by 42 %. Yet the test counts loads and does
-  not compare means or 95th percentiles: with so few slow loads the error of a mean is known too badly for a test at
-  1 %, and 15 runs of a site have no 95th percentile. The count has an exact test. A load that takes 1.9 times as long
-  is not slow; only the means in the tables (`mean_change`) show it.
+  The test counts loads, since with so few slow loads the error of a mean is known too badly for a test at 1 %, and 15
+  runs of a site have no 95th percentile. A load that takes 1.9 times as long is not slow; only the means in the tables
+  (`mean_change`) show it.
 - Lost loads: does a larger share of loads fail, never end, or show another page (`analysis.losses`)?
 
 Slow and lost loads have no threshold: B is worse if their share is shown to be larger than in A.
@@ -61,18 +60,19 @@ from dataset.table import WITHDRAWN
 
 # The canary that bounds the machine's part in a change. The canary of pages changes with the browser, too.
 PROCESSOR_CANARY = "canary_cpu_ms"
-STATISTICS = ["change", "low", "high", "p", "p_corrected", "equivalence_p_corrected", "margin", "verdict"]
+STATISTICS = [*CHANGE, "p", "p_corrected", "equivalence_p_corrected", "margin", "verdict"]
 WORSE = ["worse_p_corrected", "worse", "beyond_canary"]
 OVER_SITES = ["network", "protocol", "metric", "sites", *STATISTICS, *WORSE, "within", "mean_change"]
 SITES = ["network", "site", "protocol", "metric", "runs_a", "runs_b", "mean_a", "mean_b", *STATISTICS, *WORSE]
-CONTRASTS = ["reference", "compared", "network", "metric", "sites", "change", "low", "high", "p", "p_corrected"]
-CANARIES = ["canary", "times_a", "times_b", "mean_a", "mean_b", "change", "low", "high"]
-SHARES = ["kind", "network", "protocol", "sites", "loads_a", "loads_b", "found_a", "found_b", "change", "low", "high"]
+CONTRASTS = ["reference", "compared", "network", "metric", "sites", *CHANGE, "p", "p_corrected"]
+CANARIES = ["canary", "times_a", "times_b", "mean_a", "mean_b", *CHANGE]
+SHARES = ["kind", "network", "protocol", "sites", "loads_a", "loads_b", "found_a", "found_b", *CHANGE]
 SHARES += ["worse_p", "worse_p_corrected", "worse", "within"]
 # The kinds of loads whose shares are compared.
 SLOW, LOST = "slow", "lost"
 # A load is slow if it takes more than this many times as long as the typical load of its site.
 SLOW_FACTOR = 2.0
+# The numbers of loads found and of all loads, along the first axis; the other axes are networks x sites x protocols.
 Counts = NDArray[np.int64]
 NOT_KNOWN = "-"
 
@@ -81,14 +81,13 @@ NOT_KNOWN = "-"
 class CampaignChange:
     """The comparison of B with A.
 
-    `over_sites`, `sites`, `shares` (of slow and lost loads), `contrasts`, `canaries`: tables with the columns of this
-    module. `over_sites` also has within (B is shown to be slower by less than what is allowed) and mean_change (the
-    mean over sites of the change of the arithmetic mean, without an interval). `differences`: columns what, a and b,
-    with a row for each difference between the campaigns' documents, except the times at which they were made.
-    `allowance`: how much slower B may be according to the canary, as a share; None without a canary. `unmatched`: the
-    parts that only one of the campaigns has. `missing`: by campaign, A and B, where many loads lack a time
-    (`analysis.samples.missing_times`). `contrasts_of_a`: how many rows `over_sites` has if B has runs for all that A
-    has.
+    `worse_than`: how much slower a typical load of B may be, as a share; `allowance`: how much slower still according
+    to the canary, None without one. `over_sites`, `sites`, `shares`, `contrasts`, `canaries`: tables with the columns
+    of this module; in `over_sites`, within means that B is shown to be slower by less than what is allowed, and
+    mean_change is the mean over sites of the change of the arithmetic mean. `differences`: those between the campaigns'
+    documents (columns what, a, b). `unmatched`: the parts that only one of the campaigns has. `missing`: by campaign, A
+    and B, where many loads lack a time (`analysis.samples.missing_times`). `is_whole`: whether `over_sites` has a row
+    for all that A has, and no time is left out since too many loads lack it.
     """
 
     a: CampaignTable
@@ -104,26 +103,21 @@ class CampaignChange:
     differences: pd.DataFrame
     unmatched: tuple[str, ...]
     missing: Mapping[str, pd.DataFrame]
-    contrasts_of_a: int
+    is_whole: bool
 
     @property
     def is_worse(self) -> bool:
-        """Whether B is shown to be worse than A: its typical load is slower by more than the threshold, over all sites
-        or at one, or a larger share of its loads is slow or lost."""
-        return bool(any(table["worse"].any() for table in (self.over_sites, self.sites, self.shares)))
+        """Whether B is shown to be worse than A in any row of the tables."""
+        return any(bool(table["worse"].any()) for table in (self.over_sites, self.sites, self.shares))
 
     @property
     def is_decided(self) -> bool:
-        """Whether each contrast over all sites, and each share, is shown to be worse or within the threshold, and no
-        contrast is left out since too many loads lack its time.
+        """Whether each contrast over all sites, and each share, is shown to be worse or within the threshold.
 
         If one of them truly is beyond the threshold, the probability that all are shown to be within it is at most the
         declared level, without a correction (an intersection-union test; Berger 1982, Technometrics 24).
         """
-        is_whole = len(self.over_sites) == self.contrasts_of_a and not any(
-            table["is_left_out"].any() for table in self.missing.values()
-        )
-        return is_whole and all(
+        return self.is_whole and all(
             bool((table["worse"] | table["within"]).all()) for table in (self.over_sites, self.shares)
         )
 
@@ -153,29 +147,32 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
     canaries = _canaries(a, b, hypotheses.confidence)
     bounds = _canary_bounds(canaries)
     slower = float(np.log1p(worse_than)) + (bounds[1] if bounds else 0.0)
-    thresholds = _Thresholds(hypotheses, slower, bounds)
     first, second = (_aligned(samples_of(campaign), names) for campaign in (a, b))
-    lost_a, lost_b = (_lost_loads(one, first) for one in tried)
-    by_kind = {SLOW: slow_loads(first.values, second.values, float(np.exp(slower))), LOST: (lost_a, lost_b)}
-    shares = share_changes(by_kind, first.networks, first.protocols, hypotheses, worse_than)
+    slow = slow_loads(first.values, second.values, float(np.exp(slower)))
+    lost = _lost_loads(tried[0], first), _lost_loads(tried[1], first)
+    shares = share_changes({SLOW: slow, LOST: lost}, first.networks, first.protocols, hypotheses, worse_than)
     if shares.empty:
         raise EyelevelError(
             "the campaigns cannot be compared: no site was loaded on one network over one protocol in both"
         )
+    over_sites, sites = _changes(first, second, hypotheses, a.rtt_ms, slower, bounds)
+    missing = {"A": missing_times(a), "B": missing_times(b)}
+    has_all_of_a = len(over_sites) == int((counts(first.values) > 0).any(axis=1).sum())
     return CampaignChange(
         a,
         b,
         hypotheses,
         worse_than,
         float(np.expm1(bounds[1])) if bounds else None,
-        *_changes(first, second, hypotheses, a.rtt_ms, thresholds),
+        over_sites,
+        sites,
         shares,
         _contrasts(first, second, hypotheses),
         canaries,
         differences(a, b),
         tuple(_unmatched(*tried)),
-        {"A": missing_times(a), "B": missing_times(b)},
-        int((counts(first.values) > 0).any(axis=1).sum()),
+        missing,
+        has_all_of_a and not any(table["is_left_out"].any() for table in missing.values()),
     )
 
 
@@ -186,11 +183,12 @@ def _judged_loads(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def _in_common(a: CampaignTable, *tried: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The networks, sites and protocols of which both campaigns have loads, even if all of these were lost."""
+    """The networks, sites and protocols of which both campaigns have loads, even if all of these were lost; in the
+    order of `a`, sites in alphabetical order."""
     orders = {"network": a.networks, "site": (), "protocol": a.protocols}
-    known = {key: set(tried[0][key]) & set(tried[1][key]) for key in SETTING}
+    known = {key: sorted(set(tried[0][key]) & set(tried[1][key])) for key in SETTING}
     return {
-        f"{key}s": tuple(name for name in dict.fromkeys([*orders[key], *sorted(known[key])]) if name in known[key])
+        f"{key}s": tuple(name for name in dict.fromkeys([*orders[key], *known[key]]) if name in known[key])
         for key in SETTING
     }
 
@@ -204,14 +202,13 @@ def _aligned(samples: Samples, names: Mapping[str, tuple[str, ...]]) -> Samples:
 
 
 def _unmatched(*tried: pd.DataFrame) -> Iterator[str]:
-    for name, one, other in (("A", *tried), ("B", *tried[::-1])):
-        for key in SETTING:
-            if only := sorted(set(one[key]) - set(other[key])):
-                yield f"{key}s of {name} alone, which are not compared: {', '.join(only)}"
+    for (name, one, other), key in product((("A", *tried), ("B", *tried[::-1])), SETTING):
+        if only := sorted(set(one[key]) - set(other[key])):
+            yield f"{key}s of {name} alone, which are not compared: {', '.join(only)}"
 
 
 def slow_loads(a: Array, b: Array, allowed: float) -> tuple[Counts, Counts]:
-    """The numbers of slow loads and of all loads, of each campaign: 2 x networks x sites x protocols.
+    """The numbers of slow loads of each campaign.
 
     `a` and `b` are times: networks x sites x protocols x metrics x blocks. `allowed` is the factor by which all loads
     of B may be slower. B's times are divided by it, and then both campaigns' loads of a site over a protocol are
@@ -222,13 +219,12 @@ def slow_loads(a: Array, b: Array, allowed: float) -> tuple[Counts, Counts]:
     times = np.concatenate([a, b / allowed], axis=-1)
     with np.errstate(invalid="ignore"):
         is_slow = (times > SLOW_FACTOR * median(times)[..., None]).any(axis=-2)
-    is_load = np.isfinite(times).any(axis=-2)
-    loads = np.stack([is_slow, is_load])
-    return np.asarray(loads[..., : a.shape[-1]].sum(axis=-1)), np.asarray(loads[..., a.shape[-1] :].sum(axis=-1))
+    loads = np.stack([is_slow, np.isfinite(times).any(axis=-2)])
+    of_a, of_b = np.split(loads, [a.shape[-1]], axis=-1)
+    return np.asarray(of_a.sum(axis=-1)), np.asarray(of_b.sum(axis=-1))
 
 
 def _lost_loads(tried: pd.DataFrame, samples: Samples) -> Counts:
-    """The numbers of lost loads and of all loads, in the form of `slow_loads`."""
     axes = [samples.networks, samples.sites, samples.protocols]
     numbers = tried.groupby(SETTING)["lost"].agg(["sum", "size"])
     numbers = numbers.reindex(pd.MultiIndex.from_product(axes, names=SETTING), fill_value=0)
@@ -263,23 +259,25 @@ def share_changes(
 ) -> pd.DataFrame:
     """The changes of the shares of loads by kind, network and protocol: the columns of SHARES.
 
-    `by_kind`: kind → the numbers of A and of B, in the form of `slow_loads`. Only sites with loads in both take part.
-    The interval is Newcombe's (1998, Statistics in Medicine 17, method 10), of all sites together. within: B's share is
-    shown to be larger by less than `worse_than`.
+    `by_kind`: kind → the numbers of A and of B. Only sites with loads in both take part. The interval is Newcombe's
+    (1998, Statistics in Medicine 17, method 10), of all sites together. within: B's share is shown to be larger by less
+    than `worse_than`.
 
     All rows are one family. A test that no outcome could have made significant does not count as a test, and has no
     corrected p value: so protocols without slow or lost loads cost the others nothing. That depends alone on the number
     of loads found in A and B together, which the tests take as given (Tarone 1990, Biometrics 46).
     """
     rows = []
-    for kind, (a, b) in by_kind.items():
-        for (n, network), (p, protocol) in product(enumerate(networks), enumerate(protocols)):
-            is_both = (a[1, n, :, p] > 0) & (b[1, n, :, p] > 0)
-            if is_both.any():
-                one, other = a[:, n, is_both, p], b[:, n, is_both, p]
-                (found_a, loads_a), (found_b, loads_b) = one.sum(axis=1), other.sum(axis=1)
-                row = [kind, network, protocol, int(is_both.sum()), loads_a, loads_b, found_a, found_b]
-                rows.append([*row, *more_often(one, other)])
+    for (kind, of_kind), (n, network), (p, protocol) in product(
+        by_kind.items(), enumerate(networks), enumerate(protocols)
+    ):
+        a, b = (numbers[:, n, :, p] for numbers in of_kind)
+        is_both = (a[1] > 0) & (b[1] > 0)
+        if is_both.any():
+            a, b = a[:, is_both], b[:, is_both]
+            (found_a, loads_a), (found_b, loads_b) = a.sum(axis=1), b.sum(axis=1)
+            row = [kind, network, protocol, int(is_both.sum()), loads_a, loads_b, found_a, found_b]
+            rows.append([*row, *more_often(a, b)])
     table = pd.DataFrame(rows, columns=[*SHARES[:8], "worse_p", "least_p"])
     numbers = [table[name].to_numpy(dtype=float) for name in ("found_b", "loads_b", "found_a", "loads_a")]
     (low, high), (_, most) = (
@@ -298,49 +296,47 @@ def share_changes(
     )[SHARES]
 
 
+def _change(a: Array, b: Array) -> MeanRatio:
+    """The change from `a` to `b` of the mean over sites; both have the axes … x sites x blocks."""
+    return independent_difference(mean_over_sites(a), mean_over_sites(b))
+
+
 def _both(a: Array, b: Array) -> tuple[Array, Array]:
     """`a` and `b`, with NaN wherever only one of them has runs in any block. The last axis is the blocks."""
     has_both = ((counts(a) > 0) & (counts(b) > 0))[..., None]
     return np.where(has_both, a, np.nan), np.where(has_both, b, np.nan)
 
 
-@dataclass(frozen=True)
-class _Thresholds:
-    """The thresholds of changes, as log ratios: how much slower B may be; and the range in which the canary lets times
-    move, None without a canary."""
-
-    hypotheses: Hypotheses
-    slower: float
-    canary: tuple[float, float] | None
-
-    def statistics(self, change: MeanRatio, margin: Array) -> dict[str, NDArray[Any]]:
-        """The columns that the tables of changes share."""
-        confidence = self.hypotheses.confidence
-        low, high = change.interval(confidence)
-        # Without a canary nothing bounds the machine's part, so it is unknown whether a change exceeds it.
-        beyond = (low > self.canary[1]) | (high < self.canary[0]) if self.canary else np.full(low.shape, None)
-        columns = contrast_columns(change, confidence, CHANGE, margin)
-        within = change.below_p(self.slower) < self.hypotheses.significant_p
-        return {**columns, "worse_p": change.slower_p(self.slower), "beyond_canary": beyond, "within": within}
-
-
 def _changes(
-    a: Samples, b: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], thresholds: _Thresholds
+    a: Samples,
+    b: Samples,
+    hypotheses: Hypotheses,
+    rtt_ms: Mapping[str, float],
+    slower: float,
+    canary: tuple[float, float] | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The table over all sites and the table of single sites."""
+    """The table over all sites and the table of single sites. `slower`: how much slower B may be; `canary`: the range
+    in which the canary lets times move, None without one (all log ratios)."""
+
+    def statistics(change: MeanRatio, margin: Array) -> dict[str, NDArray[Any]]:
+        low, high = change.interval(hypotheses.confidence)
+        # Without a canary nothing bounds the machine's part, so it is unknown whether a change exceeds it.
+        beyond = (low > canary[1]) | (high < canary[0]) if canary else np.full(low.shape, None)
+        columns = contrast_columns(change, hypotheses.confidence, CHANGE, margin)
+        within = change.below_p(slower) < hypotheses.significant_p
+        return {**columns, "worse_p": change.slower_p(slower), "beyond_canary": beyond, "within": within}
+
     over_sites, sites = [], []
     for protocol in a.protocols:
-        pair = Pair(protocol, protocol)
-        logs = _both(logarithms(a.of(protocol)), logarithms(b.of(protocol)))
-        change = independent_difference(*(mean_over_sites(by_metric(part)) for part in logs))
-        columns = thresholds.statistics(change, margins(a, pair, hypotheses, rtt_ms))
-        columns |= {"sites": (counts(logs[0]) > 0).sum(axis=1)}
-        columns |= {"mean_change": mean(by_metric(gain(a.of(protocol), b.of(protocol))))}
+        pair, times = Pair(protocol, protocol), (a.of(protocol), b.of(protocol))
+        logs = _both(*map(logarithms, times))
+        columns = statistics(_change(*map(by_metric, logs)), margins(a, pair, hypotheses, rtt_ms))
+        columns |= {"sites": (counts(logs[0]) > 0).sum(axis=1), "mean_change": mean(by_metric(gain(*times)))}
         over_sites.append(frame({"protocol": protocol, **columns}, network=a.networks, metric=a.metrics))
-        change = independent_difference(*(mean_over_sites(part[..., None, :]) for part in logs))
-        columns = thresholds.statistics(change, site_margins(a, pair, hypotheses, rtt_ms))
-        columns |= {"runs_a": counts(logs[0]), "runs_b": counts(logs[1])}
-        columns |= {"mean_a": mean(a.of(protocol)), "mean_b": mean(b.of(protocol))}
+        alone = (part[..., None, :] for part in logs)
+        columns = statistics(_change(*alone), site_margins(a, pair, hypotheses, rtt_ms))
+        for name, log, some in zip("ab", logs, times, strict=True):
+            columns |= {f"runs_{name}": counts(log), f"mean_{name}": mean(some)}
         sites.append(a.frame({"protocol": protocol, **columns}))
     over_table, site_table = pd.concat(over_sites), pd.concat(sites)
     return (
@@ -358,14 +354,13 @@ def _judged(table: pd.DataFrame, correct: Callable[[Array], Array], significant_
 
 def _contrasts(a: Samples, b: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """The change from A to B in the ratio of two protocols within blocks."""
-    tables = []
+    tables = [pd.DataFrame(columns=CONTRASTS)]
     for pair in a.measured(hypotheses.comparisons):
-        one, other = (by_metric(part) for part in _both(block_ratios(a, pair), block_ratios(b, pair)))
-        change = independent_difference(mean_over_sites(one), mean_over_sites(other))
-        columns = contrast_columns(change, hypotheses.confidence, CHANGE)
-        columns |= {**pair._asdict(), "sites": (counts(one) > 0).sum(axis=-1)}
+        ratios = [by_metric(part) for part in _both(block_ratios(a, pair), block_ratios(b, pair))]
+        columns = contrast_columns(_change(*ratios), hypotheses.confidence, CHANGE)
+        columns |= {**pair._asdict(), "sites": (counts(ratios[0]) > 0).sum(axis=-1)}
         tables.append(frame(columns, network=a.networks, metric=a.metrics))
-    table = pd.concat(tables) if tables else pd.DataFrame(columns=CONTRASTS)
+    table = pd.concat(tables[1:] or tables)
     return corrected(table[table["sites"] > 0].reset_index(drop=True), holm, ("p",))[CONTRASTS]
 
 
@@ -374,11 +369,11 @@ def _canaries(a: CampaignTable, b: CampaignTable, confidence: float) -> pd.DataF
     rows = []
     for name in (name for name in a.runs if name.startswith(CANARY_PREFIX) and name in b.runs):
         times = [runs[name].dropna().unique() for runs in (a.runs, b.runs)]
-        if all(len(values) for values in times):
-            change = independent_difference(*(mean_over_sites(logarithms(values)[None]) for values in times))
-            sizes = [len(values) for values in times]
-            numbers = [float(column) for column in contrast_columns(change, confidence, CHANGE).values()][:3]
-            rows.append([name, *sizes, *(values.mean() for values in times), *numbers])
+        if all(map(len, times)):
+            change = _change(*(logarithms(values)[None] for values in times))
+            columns = contrast_columns(change, confidence, CHANGE)
+            means = (values.mean() for values in times)
+            rows.append([name, *map(len, times), *means, *(float(columns[one]) for one in CHANGE)])
     return pd.DataFrame(rows, columns=CANARIES)
 
 
@@ -388,30 +383,27 @@ def _canary_bounds(canaries: pd.DataFrame) -> tuple[float, float] | None:
     rows = canaries[(canaries["canary"] == PROCESSOR_CANARY) & canaries["low"].notna()]
     if rows.empty:
         return None
-    row = rows.iloc[0]
-    return min(0.0, float(np.log1p(row["low"]))), max(0.0, float(np.log1p(row["high"])))
+    low, high = np.log1p(rows.iloc[0][["low", "high"]].to_numpy(dtype=float))
+    return min(0.0, float(low)), max(0.0, float(high))
 
 
 def differences(a: CampaignTable, b: CampaignTable) -> pd.DataFrame:
-    """All differences between the campaigns' documents: settings with the recordings' digests, versions, machine, lanes
-    and declared hypotheses. Columns: what, a, b."""
-    one, other = (_facts(campaign) for campaign in (a, b))
-    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-    rows = [(name, one.get(name, NOT_KNOWN), other.get(name, NOT_KNOWN)) for name in names]
-    return pd.DataFrame(rows, columns=["what", "a", "b"])
+    """All differences between the campaigns' documents, except when they were made: settings with the recordings'
+    digests, versions, machine, lanes and declared hypotheses. Columns: what, a, b."""
+    table = pd.concat([_facts(a), _facts(b)], axis=1, keys=["a", "b"]).fillna(NOT_KNOWN)
+    return table[table["a"] != table["b"]].rename_axis("what").reset_index()
 
 
-def _facts(campaign: CampaignTable) -> dict[str, str]:
+def _facts(campaign: CampaignTable) -> "pd.Series[str]":
     document = campaign.document
     parts = {name: getattr(document, name) for name in ("versions", "machine", "lanes")}
-    parts["settings"] = asdict(document.settings)
-    parts["hypotheses"] = document.hypotheses.get("sha256", NOT_KNOWN)
-    return dict(_flat("", parts))
+    parts |= {"settings": asdict(document.settings), "hypotheses": document.hypotheses.get("sha256", NOT_KNOWN)}
+    return pd.Series({name: str(value) for name, value in _flat("", parts)}, dtype=str)
 
 
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for name, part in value.items():
             yield from _flat(f"{prefix} {name}".strip(), part)
     else:
-        yield prefix, str(value)
+        yield prefix, value

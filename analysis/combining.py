@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
@@ -24,7 +23,14 @@ from analysis.statistics.confirmatory import confidences
 from analysis.statistics.contrast_table import TESTS, contrast_columns, judged
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import NOT_DECIDED
-from analysis.statistics.ratios import MeanRatio, block_ratios, independent_difference, margins, mean_over_sites
+from analysis.statistics.ratios import (
+    MeanRatio,
+    block_ratios,
+    independent_difference,
+    margins,
+    mean_over_sites,
+    of_numbers,
+)
 from analysis.statistics.samples import by_metric, counts, frame
 from analysis.stopping import looks_of
 from analysis.text import listing
@@ -90,20 +96,13 @@ def combined(campaigns: MeanRatio, margin: float) -> Effects:
     unknown = ((1 - effects.weights_rel_fe) ** 2 / campaigns.freedom).sum()
     f = effects.q / (number - 1) / (1 + 2 * (number - 2) / (number**2 - 1) * unknown)
     q_p = stats.f.sf(f, number - 1, (number**2 - 1) / 3 / max(unknown, 1e-9))
-    first, second = (_of(campaigns, places) for places in np.triu_indices(number, 1))
-    same_p = independent_difference(first, second).equivalence_p(margin).max()
-    return Effects(
-        MeanRatio(*(np.asarray(value) for value in (effects.mean_effect_re, error, number - 1.0, number))),
-        float(np.sqrt(effects.tau2)),
-        max(0.0, float(effects.i2)),
-        float(effects.q),
-        float(q_p),
-        float(same_p),
+    first, second = (
+        MeanRatio(*(values[places] for values in vars(campaigns).values())) for places in np.triu_indices(number, 1)
     )
-
-
-def _of(means: MeanRatio, places: NDArray[np.int64]) -> MeanRatio:
-    return MeanRatio(*(np.asarray(getattr(means, one.name))[places] for one in fields(means)))
+    same_p = independent_difference(first, second).equivalence_p(margin).max()
+    mean = of_numbers(effects.mean_effect_re, error, number)
+    numbers = (np.sqrt(effects.tau2), max(0.0, effects.i2), effects.q, q_p, same_p)
+    return Effects(mean, *map(float, numbers))
 
 
 def combine(campaigns: Mapping[str, CampaignTable], hypotheses: Hypotheses) -> Combination:
@@ -125,8 +124,7 @@ def combine(campaigns: Mapping[str, CampaignTable], hypotheses: Hypotheses) -> C
             + "".join(f"; {note}" for note in unlike.values())
         )
     table = pd.DataFrame([_contrast(rows, hypotheses.confidence) for _, rows in gains.groupby(KEY, sort=False)])
-    tests = [*TESTS, "q_p", "same_p"]
-    size = len(table)
+    tests, size = [*TESTS, "q_p", "same_p"], len(table)
     table = judged(table, lambda p: np.minimum(1, p * size), hypotheses.significant_p, tests=tests)
     is_alike, is_unlike = (table[f"{name}_corrected"] < hypotheses.significant_p for name in ("same_p", "q_p"))
     table["agreement"] = np.select([is_alike, is_unlike], [AGREE, DISAGREE], NOT_DECIDED)
@@ -143,15 +141,14 @@ def combine(campaigns: Mapping[str, CampaignTable], hypotheses: Hypotheses) -> C
 
 def _gains(name: str, campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     """The gain of each contrast in one campaign: the columns of GAINS, and those of its MeanRatio."""
-    samples = samples_of(campaign)
-    metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
-    columns = [samples.metrics.index(metric) for metric in metrics]
+    metrics = [metric for metric in hypotheses.family_metrics if metric in campaign.metrics]
+    samples = samples_of(campaign, metrics)
     confidence = confidences(hypotheses, looks_of(campaign), samples.rounds)[:, None]
     tables = [pd.DataFrame(columns=[*GAINS, "error"])]
     for pair in samples.measured(hypotheses.family) if metrics else ():
-        ratios = by_metric(block_ratios(samples, pair)[:, :, columns])
+        ratios = by_metric(block_ratios(samples, pair))
         mean, blocks = mean_over_sites(ratios), counts(ratios)
-        margin = margins(samples, pair, hypotheses, campaign.rtt_ms)[:, columns]
+        margin = margins(samples, pair, hypotheses, campaign.rtt_ms)
         cells = {**pair._asdict(), "campaign": name, **contrast_columns(mean, confidence, margin=margin), **vars(mean)}
         cells |= {"sites": (blocks > 0).sum(axis=-1), "blocks": blocks.sum(axis=-1)}
         tables.append(frame(cells, network=samples.networks, metric=metrics))
@@ -161,10 +158,10 @@ def _gains(name: str, campaign: CampaignTable, hypotheses: Hypotheses) -> pd.Dat
 def _contrast(gains: pd.DataFrame, confidence: float) -> dict[str, object]:
     """The row of one contrast, before Bonferroni's correction; `gains` are its campaigns'."""
     margin = float(np.log1p(gains["margin"]).mean())
-    effects = combined(MeanRatio(*(gains[one.name].to_numpy() for one in fields(MeanRatio))), margin)
-    of_effects = {name: value for name, value in vars(effects).items() if name != "mean"}
-    columns = {name: float(value) for name, value in contrast_columns(effects.mean, confidence, margin=margin).items()}
-    return {**gains.iloc[0][KEY], "campaigns": len(gains), **columns, **of_effects}
+    effects = vars(combined(MeanRatio(*(gains[one.name].to_numpy() for one in fields(MeanRatio))), margin))
+    columns = contrast_columns(effects["mean"], confidence, margin=margin)
+    numbers = {name: float(value) for name, value in (columns | effects).items() if name != "mean"}
+    return {**gains.iloc[0][KEY], "campaigns": len(gains), **numbers}
 
 
 def _unlike(kind: str, name: str, campaigns: Mapping[str, CampaignTable]) -> str:

@@ -1,7 +1,6 @@
 """Expected values for a planned campaign from earlier campaigns: the scatter of runs and the size of gains on each
 network.
 
-Networks that no earlier campaign measured get default values, which are marked as such.
 Only planning uses these values. No verdict depends on them.
 """
 
@@ -26,9 +25,9 @@ from tuning.networks import Network
 NEWEST = 5
 # A site with fewer blocks says too little about the scatter of its runs.
 LEAST_BLOCKS = 5
-# The default values, all of log ratios. Runs scatter by 5 %, or by 10 % if packets are lost at random; the ratio of two
-# runs scatters by the square root of 2 times as much. Mean gains differ by 10 % from zero, and the gains of single
-# sites by 5 % from their mean. `eyelevel simulate` assumes the same.
+# The values of networks that no earlier campaign measured, all of log ratios. Runs scatter by 5 %, or by 10 % if
+# packets are lost at random; the ratio of two runs scatters by the square root of 2 times as much. Mean gains differ by
+# 10 % from zero, and the gains of single sites by 5 % from their mean. `eyelevel simulate` assumes the same.
 SCATTER = 0.05 * 2**0.5
 LOSSY_SCATTER = 0.10 * 2**0.5
 GAIN_SD = 0.10
@@ -51,11 +50,6 @@ class Expected:
     source: str = ""
 
 
-def default(network: Network) -> Expected:
-    """The values expected on `network` if no campaign measured it."""
-    return Expected(LOSSY_SCATTER if network.loss else SCATTER)
-
-
 def expected_behind(
     networks: Mapping[str, Network],
     hypotheses: Hypotheses,
@@ -66,41 +60,34 @@ def expected_behind(
 ) -> dict[str, Expected]:
     """The values expected on each of `networks`, from the newest campaign in `results` that measured the same network
     on the machine `host`. Skips the campaign `itself`. Calls `warn` for each campaign that cannot be read."""
-    expected = {name: default(network) for name, network in networks.items()}
-    for folder in newest_campaigns(results, itself):
+    expected = {name: Expected(LOSSY_SCATTER if network.loss else SCATTER) for name, network in networks.items()}
+    tables = [table for table in results.glob(f"*/{RUNS}") if table.parent != itself]
+    for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]:
+        unknown = {name: network for name, network in networks.items() if not expected[name].source}
         # A campaign is used whole or not at all. It may be damaged, or written by a version with another format, in
         # ways that nobody foresaw. Planning profits from it, but a failure to read it must not prevent a new campaign.
         try:
-            expected |= _measured_in(folder, networks, hypotheses, host, expected)
+            expected |= _measured_in(load(table.parent), unknown, hypotheses, host)
         except Exception as error:
             reason = str(error) if isinstance(error, EyelevelError) else f"it cannot be read ({error!r})"
-            warn(f"the earlier campaign {printable(folder.name)} is left aside: {printable(reason)}")
+            warn(f"the earlier campaign {printable(table.parent.name)} is left aside: {printable(reason)}")
     return expected
 
 
-def newest_campaigns(results: Path, itself: Path) -> list[Path]:
-    """The folders of at most NEWEST campaigns in `results`, the newest first, without `itself`."""
-    tables = [table for table in results.glob(f"*/{RUNS}") if table.parent != itself]
-    return [table.parent for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]]
-
-
 def _measured_in(
-    folder: Path, networks: Mapping[str, Network], hypotheses: Hypotheses, host: str, expected: Mapping[str, Expected]
+    campaign: CampaignTable, networks: Mapping[str, Network], hypotheses: Hypotheses, host: str
 ) -> dict[str, Expected]:
-    """The values from the campaign in `folder` for those of `networks` that have no source in `expected` yet. Empty if
-    the campaign was measured on another machine than `host`."""
-    campaign = load(folder)
+    """The values that `campaign` has measured on those of `networks` that it has with the same settings. Empty if it
+    was measured on another machine than `host`."""
     if campaign.document.machine.get("host") != host:
         return {}
-    measured = {
-        name: measured_behind(name, campaign, hypotheses)
-        for name, network in networks.items()
-        if not expected[name].source and _is_same(campaign.settings.networks.get(name), network)
-    }
+    kept = {name: json.dumps(setting, sort_keys=True) for name, setting in campaign.settings.networks.items()}
+    same = [name for name, network in networks.items() if kept.get(name) == json.dumps(asdict(network), sort_keys=True)]
+    measured = {name: _measured_behind(name, campaign, hypotheses) for name in same}
     return {name: known for name, known in measured.items() if known}
 
 
-def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypotheses) -> Expected | None:
+def _measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypotheses) -> Expected | None:
     """The values that `campaign` measured on `network`; None if it has too few runs. Raises EyelevelError."""
     samples = samples_of(campaign)
     metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
@@ -115,22 +102,18 @@ def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypothese
         ratios = by_metric(block_ratios(samples, pair))[0, places]
         centres, variances = locations(ratios)
         sizes = counts(ratios)
-        is_told = (sizes >= LEAST_BLOCKS) & np.isfinite(variances)
-        if not is_told.any():
+        is_known = (sizes >= LEAST_BLOCKS) & np.isfinite(variances)
+        if not is_known.any():
             continue
-        scatters.append(float((variances * sizes)[is_told].mean()))
-        if is_told.sum(axis=-1).min() > 2:
+        scatters.append(float((variances * sizes)[is_known].mean()))
+        if is_known.sum(axis=-1).min() > 2:
             surplus = centres.var(axis=-1, ddof=1) - np.nanmean(variances, axis=-1)
             site_variances.append(float(np.maximum(0, surplus).mean()))
         if pair in declared:
             ratio = mean_over_sites(ratios)
-            known = zip(metrics, ratio.centre, ratio.error, strict=True)
-            gains |= {(pair, metric): (float(centre), float(error)) for metric, centre, error in known}
+            means = zip(ratio.centre.tolist(), ratio.error.tolist(), strict=True)
+            gains |= {(pair, metric): mean for metric, mean in zip(metrics, means, strict=True)}
     if not scatters:
         return None
     site_sd = float(np.sqrt(np.mean(site_variances))) if site_variances else SITE_SD
     return Expected(float(np.sqrt(np.mean(scatters))), site_sd, gains, campaign.name)
-
-
-def _is_same(kept: Mapping[str, object] | None, network: Network) -> bool:
-    return kept is not None and json.dumps(kept, sort_keys=True) == json.dumps(asdict(network), sort_keys=True)

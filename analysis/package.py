@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from jinja2 import Environment
 
 from analysis.paper.claims import balance_of
 from analysis.runs import MACHINE, CampaignTable, load, records
@@ -27,7 +28,7 @@ from dataset.schema import SCHEMA, schema
 from dataset.table import RUNS, read_rows, require_document
 from dataset.validation import kept_entries
 
-SHEET = "README.md"
+SHEET, TEMPLATE = "README.md", Path(__file__).with_name("package.md.j2")
 # Reports of campaigns of pages have this table (`analysis.report.tables`).
 CLAIMS_TABLE = Path("report/tables/claims.csv")
 CONTEXT = "https://w3id.org/ro/crate/1.1"
@@ -66,41 +67,34 @@ def write_package(folder: Path, into: Path, licence: str, report: Callable[[Path
 def _crate(campaign: CampaignTable, folder: Path, licence: str) -> dict[str, Any]:
     """The crate's metadata: the data set, each of its files with size and SHA-256, and the program that made it."""
     files = [_file(path, folder) for path in sorted(folder.rglob("*")) if path.is_file()]
-    settings = campaign.settings
+    starts = starts_of(campaign.runs).dropna()
+    measured_until = starts.max() if len(starts) else datetime.now(UTC)
     root = {
         "@id": "./",
         "@type": "Dataset",
         "name": f"Eyelevel campaign {campaign.name}",
         "description": _summary(campaign),
-        "datePublished": _measured_until(campaign) or datetime.now(UTC).date().isoformat(),
+        "datePublished": measured_until.date().isoformat(),
         "license": {"@id": licence},
         "hasPart": [{"@id": file["@id"]} for file in files],
         "variableMeasured": list(campaign.metrics),
         "mentions": {"@id": "#measurement"},
     }
-    about = {
-        "@id": METADATA,
-        "@type": "CreativeWork",
-        "about": {"@id": "./"},
-        "conformsTo": {"@id": CONTEXT},
-    }
-    measurement = {
-        "@id": "#measurement",
-        "@type": "CreateAction",
-        "name": f"Measurement with seed {settings.seed}",
-        "instrument": {"@id": "#eyelevel"},
-        "result": {"@id": RUNS},
-    }
-    program = {"@id": "#eyelevel", "@type": "SoftwareApplication", "name": "Eyelevel"}
-    terms = {"@id": licence, "@type": "CreativeWork", "name": licence, "description": "The licence of the numbers"}
-    graph = [about, root, measurement, program, terms, *files]
+    graph = [
+        {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": "./"}, "conformsTo": {"@id": CONTEXT}},
+        root,
+        {
+            "@id": "#measurement",
+            "@type": "CreateAction",
+            "name": f"Measurement with seed {campaign.settings.seed}",
+            "instrument": {"@id": "#eyelevel"},
+            "result": {"@id": RUNS},
+        },
+        {"@id": "#eyelevel", "@type": "SoftwareApplication", "name": "Eyelevel"},
+        {"@id": licence, "@type": "CreativeWork", "name": licence, "description": "The licence of the numbers"},
+        *files,
+    ]
     return {"@context": [f"{CONTEXT}/context", FURTHER_TERMS], "@graph": graph}
-
-
-def _measured_until(campaign: CampaignTable) -> str:
-    """The day of the last attempt (ISO 8601); empty if it is unknown."""
-    starts = starts_of(campaign.runs)
-    return "" if starts.isna().all() else starts.max().date().isoformat()
 
 
 def _file(path: Path, folder: Path) -> dict[str, Any]:
@@ -126,80 +120,28 @@ def _summary(campaign: CampaignTable) -> str:
 
 
 def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
-    """The data sheet, for people."""
-    versions = campaign.document.versions
-    lines = [f"| {name} | {version} |" for name, version in sorted(versions.items()) if isinstance(version, str)]
-    described = [f"- `{name}`: {text}" for name, text in FILES.items() if (folder / name).exists()]
-    times = campaign.runs.get("started_at", ["unknown"])
-    settings = campaign.settings
-    seed = "unknown" if settings.seed is None else settings.seed
+    """The data sheet, for people. It has the report's results on the paper's claims if the report in `folder` has."""
+    path = folder / CLAIMS_TABLE
+    claims = pd.read_csv(path, keep_default_na=False) if path.is_file() else pd.DataFrame()
     # A campaign may be resumed with another commit of the testbed. Networks and protocols are then validated again
     # first, so the validation's entries name every commit.
-    commits = dict.fromkeys(
-        str(on.get("testbed", "unknown"))
-        for on in (campaign.document.machine, *(entry.on for entry in kept_entries(folder)))
+    measured_on = (campaign.document.machine, *(entry.on for entry in kept_entries(folder)))
+    machines = campaign.valid[MACHINE].value_counts(sort=False) if MACHINE in campaign.runs else {}
+    versions = campaign.document.versions
+    template = Environment(trim_blocks=True, keep_trailing_newline=True).from_string(TEMPLATE.read_text())
+    return template.render(
+        campaign=campaign,
+        settings=campaign.settings,
+        summary=_summary(campaign),
+        times=campaign.runs.get("started_at", ["unknown"]),
+        commits=list(dict.fromkeys(str(on.get("testbed", "unknown")) for on in measured_on)),
+        licence=licence,
+        machines=[f"{name} {count}" for name, count in machines.items()],
+        balance=balance_of(claims, len(campaign.valid), campaign.valid["site"].nunique()) if len(claims) else "",
+        claims=records(claims),
+        files={name: text for name, text in FILES.items() if (folder / name).exists()},
+        versions={name: version for name, version in versions.items() if isinstance(version, str)},
+        metadata=METADATA,
+        schema=SCHEMA.name,
+        listing=listing,
     )
-    return "\n".join(
-        [
-            f"# Eyelevel campaign {campaign.name}",
-            "",
-            _summary(campaign),
-            f"Measured from {min(times)} to {max(times)} by Eyelevel "
-            f"(commit{'s' if len(commits) > 1 else ''} {listing(list(commits))}). Licence: {licence}",
-            "",
-            f"Sites: {', '.join(campaign.settings.sites)}. Networks: {', '.join(campaign.networks)}.",
-            f"Planned: {settings.runs or 'an unknown number of'} runs of each site, network and protocol, in",
-            f"blocks whose order is drawn (seed {seed}). {_machines(campaign)}",
-            "",
-            *_claims(folder),
-            "Not in it: films, pictures, logs of browsers and servers, and the recordings of the sites, which are",
-            "others' content. `campaign.json` has the SHA-256 of each recording.",
-            "",
-            "`make report CAMPAIGN=<this folder> INTO=<another>` of Eyelevel writes the report anew, and",
-            "`make campaign PACKAGE=<this folder>` resumes the campaign, on a machine with the same versions. All",
-            f"files with sizes and SHA-256 are in `{METADATA}` (RO-Crate 1.1).",
-            "",
-            *described,
-            "- `report/`: the report, its figures and tables, and `runs.parquet`",
-            f"- `{SCHEMA.name}`: the columns of `runs.csv`, with types, units and meanings",
-            "",
-            "| program | version |",
-            "|---|---|",
-            *lines,
-            "",
-        ]
-    )
-
-
-def _machines(campaign: CampaignTable) -> str:
-    """A sentence that says which machines made the runs."""
-    if MACHINE not in campaign.runs:
-        return ""
-    counts = campaign.valid[MACHINE].value_counts(sort=False)
-    return f"Runs that count by machine: {', '.join(f'{name} {count}' for name, count in counts.items())}."
-
-
-def _claims(folder: Path) -> list[str]:
-    """The report's results on the paper's claims, as lines; empty if the report in `folder` has no such table."""
-    path = folder / CLAIMS_TABLE
-    if not path.is_file():
-        return []
-    campaign, table = load(folder), pd.read_csv(path, keep_default_na=False)
-    rows = [
-        f"| {one['paper']} | {one['number'] or '-'} | {one['verdict']} | {one['sentence'].partition(': ')[2]} "
-        f"| {one['sites']} | {one['runs']} |"
-        for one in records(table)
-    ]
-    return [
-        "## The paper's claims",
-        "",
-        balance_of(table, len(campaign.valid), campaign.valid["site"].nunique()),
-        "The paper is Wolsing et al., ANRW 2019; `analysis/paper/claims.py` of Eyelevel declares each claim and test.",
-        "",
-        "| the paper says | its number | today | here | sites | runs |",
-        "|---|---|---|---|---|---|",
-        *rows,
-        "",
-        "## The folder",
-        "",
-    ]

@@ -50,8 +50,6 @@ class Truth:
     block_sd: float = 0.02
     drift: float = 0.0
     excluded: Mapping[str, float] = field(default_factory=dict)
-    machines: int = 1
-    canary: bool = False
     seed: int = 1
     runs_seed: int | None = None
 
@@ -85,10 +83,9 @@ def simulate(truth: Truth) -> pd.DataFrame:
         runs[metric] = np.maximum(1, level * run_noise * metric_noise).ravel().round(1)
     runs["valid"] = draw.random(len(runs)) >= runs["protocol"].map(truth.excluded).fillna(0).to_numpy(dtype=float)
     runs["reason"] = np.where(runs["valid"], "", "load_finished: simulated as one that did not")
-    machine = np.broadcast_to(draw.integers(1, truth.machines + 1, (*shape[:3], 1)), shape).ravel()
     # The protocols of a block follow each other in random order.
     within = draw.permuted(np.broadcast_to(np.arange(shape[3]), shape), axis=-1).ravel()
-    runs = runs.assign(block=np.arange(len(runs)) // shape[3], within=within, machine=machine)
+    runs = runs.assign(block=np.arange(len(runs)) // shape[3], within=within)
     runs = runs.sort_values(["block", "within"], ignore_index=True)
     start_times = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.arange(len(runs)) * 12, unit="s")
     folder = runs["site"] + "/" + runs["network"] + "/" + runs["protocol"] + "/" + runs["run"].astype(str)
@@ -96,11 +93,7 @@ def simulate(truth: Truth) -> pd.DataFrame:
         attempt=1, requests=50, served=50, missed=0, exchanges=50, unrecorded=0, seconds=11.5,
         started_at=start_times.strftime("%Y-%m-%dT%H:%M:%S+0000"), folder="runs/" + folder + "-1",
     )  # fmt: skip
-    canary = ["canary_ms"] if truth.canary else []
-    if canary:
-        runs["canary_ms"] = (100 * (1 + truth.drift * np.arange(len(runs)) / len(runs))) + draw.normal(0, 1, len(runs))
-    without = {"block"} if truth.machines > 1 else {"block", "machine"}
-    return runs[[*(name for name in columns() if name in runs and name not in without), *canary]]
+    return runs[[name for name in columns() if name in runs and name != "block"]]
 
 
 def _noise(draw: np.random.Generator, truth: Truth, shape: tuple[int, ...]) -> np.ndarray:

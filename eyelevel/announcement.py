@@ -2,9 +2,8 @@
 
 from itertools import product
 
-from analysis.auto_runs import Plan, expectation, expected_lines
-from analysis.chances import chance_lines, chances
 from analysis.earlier import expected_behind
+from analysis.forecast import Plan, chance_lines, chances, length_lines
 from analysis.hypotheses import parse
 from dataset.declaration import HYPOTHESES
 from dataset.metrics import time_names
@@ -29,7 +28,7 @@ def announcement(campaign: Campaign) -> list[str]:
     expected = expected_behind(campaign.networks, hypotheses, results, campaign.folder, host, notes.append)
     lines = chance_lines(chances(plan, hypotheses, expected), plan.runs)
     if campaign.auto:
-        lines += expected_lines(expectation(plan, hypotheses, expected), expected)
+        lines += length_lines(plan, hypotheses, expected)
     return [*lines, *(f"  note: {note}" for note in notes)]
 
 

@@ -17,9 +17,10 @@ from markupsafe import Markup
 from PIL import Image
 
 from analysis import films
-from analysis.answer import PAIR, NetworkAnswer, amount, answers, ends, headline, how_sure, milestones, why
+from analysis.answer import PAIR, NetworkAnswer, answers, milestones
 from analysis.films import Strip
 from analysis.networks import further
+from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
 from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
 from analysis.report.page import HERE, environment, page_basics
@@ -175,7 +176,7 @@ def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, reach: floa
     strips, no_strips = _strips(campaign, site, answer.network)
     verdict, detail = in_words(answer)
     return Card(
-        answer.place[:1].upper() + answer.place[1:],
+        answer.heading,
         network_words(campaign.network_settings.get(answer.network, {})),
         verdict,
         detail,
@@ -195,8 +196,8 @@ def in_words(answer: NetworkAnswer) -> tuple[str, str]:
     if answer.verdict == EQUIVALENT:
         return "No difference", f"less than {level(answer.margin)} either way; {basis}"
     if not answer.is_decided:
-        direction = "" if answer.low * answer.high <= 0 else " sooner" if answer.low < 0 else " later"
-        return "Not decided", f"it may be {bounds}{direction}; {basis}" if bounds else f"{basis} cannot tell"
+        may_be = " ".join(filter(None, (bounds, answer.direction)))
+        return "Not decided", f"it may be {may_be}; {basis}" if bounds else f"{basis} cannot tell"
     verdict = f"{amount(answer.difference_ms)} {'sooner' if answer.verdict == FASTER else 'later'}"
     return verdict, f"{bounds}; {basis}" if bounds else basis
 

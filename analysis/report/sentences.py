@@ -31,7 +31,7 @@ from analysis.samples import missing_times
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, FEW_RUNS, FEW_SITES, LEAST_SITES, SLOWER
 from analysis.statistics.samples import OVER_SITES
-from analysis.stopping import decided_cells
+from analysis.stopping import decided_cells, saving
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from base.words import in_words
 from dataset.metrics import time_names
@@ -124,8 +124,6 @@ def warnings(findings: Findings) -> list[str]:
     texts = []
     sites = len(findings.samples.sites)
     if findings.campaign.settings.auto:
-        from analysis.saving import saving
-
         saved = saving(findings.campaign.folder, decided_cells(findings.campaign, findings.declared))
         total = saved.runs + saved.made_runs
         share = f" and saved {saved.runs} of {total} (about {in_words(saved.seconds)})" if saved.runs else ""

@@ -1,4 +1,4 @@
-"""How many blocks the declared family needs, with the threshold of its verdicts.
+"""How many blocks the declared family needs, and the chances of its verdicts, at the level of the verdicts themselves.
 
 The scatter of runs is known from few blocks, so power is averaged over the values that it may have (as in Julious and
 Owen 2006, Sample size calculations for clinical studies allowing for uncertainty about the variance).
@@ -13,7 +13,7 @@ from scipy import stats
 
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import block_ratios, mean_over_sites
-from analysis.statistics.samples import Array, Samples, by_metric, counts
+from analysis.statistics.samples import Array, Samples, by_metric, counts, frame
 from analysis.statistics.spending import last_level
 
 # The differences (shares) to plan for, and the probability with which the test should find such a difference.
@@ -34,28 +34,30 @@ def blocks_needed(samples: Samples, hypotheses: Hypotheses, networks: Sequence[s
     over sites if each site had one block), and blocks_1pct, blocks_2pct, … (NaN if the scatter is unknown or 0; inf for
     more than a million).
     """
-    all_networks = {*samples.networks, *networks}
-    rows = []
+    every = {*samples.networks, *networks}
+    sizes = {name: hypotheses.family_size(len(hypotheses.declared_with(name, every))) for name in samples.networks}
+    tables = [pd.DataFrame(columns=[*COLUMNS, "freedom"])]
     for pair in samples.measured(hypotheses.family):
         ratios = by_metric(block_ratios(samples, pair))
-        ratio, sizes = mean_over_sites(ratios), counts(ratios)
-        for n, network in enumerate(samples.networks):
-            family = hypotheses.family_size(len(hypotheses.declared_with(network, all_networks)))
-            level = partial(_last_level, hypotheses.significant_p / max(1, family))
-            for m, metric in enumerate(samples.metrics):
-                sites = int((sizes[n, m] > 0).sum())
-                if metric not in hypotheses.family_metrics or not sites:
-                    continue
-                blocks = float(sizes[n, m].sum() / sites)
-                error, freedom = float(ratio.error[n, m]), float(ratio.freedom[n, m])
-                scatter = error * np.sqrt(blocks)
-                row = {**pair._asdict(), "network": network, "metric": metric, "sites": sites, "blocks": blocks}
-                needed = {
-                    column: needed_for(np.log1p(share), scatter, freedom / max(blocks - 1, 1), level, freedom)
-                    for share, column in NEEDED.items()
-                }
-                rows.append({**row, "scatter": scatter, **needed})
-    return pd.DataFrame(rows, columns=COLUMNS)
+        ratio, numbers = mean_over_sites(ratios), counts(ratios)
+        sites = (numbers > 0).sum(axis=-1)
+        blocks = numbers.sum(axis=-1) / np.maximum(1, sites)
+        cells = {**pair._asdict(), "sites": sites, "blocks": blocks, "scatter": ratio.error * np.sqrt(blocks)}
+        tables.append(frame({**cells, "freedom": ratio.freedom}, network=samples.networks, metric=samples.metrics))
+    table = pd.concat(tables[1:] or tables)
+    table = table[(table["sites"] > 0) & table["metric"].isin(hypotheses.family_metrics)].reset_index(drop=True)
+    for share, column in NEEDED.items():
+        table[column] = [
+            needed_for(
+                np.log1p(share),
+                row.scatter,
+                row.freedom / max(row.blocks - 1, 1),
+                partial(_last_level, hypotheses.significant_p / max(1, sizes[row.network])),
+                row.freedom,
+            )
+            for row in table.itertuples()
+        ]
+    return table[COLUMNS]
 
 
 def _last_level(error: float, blocks: int) -> float:
@@ -79,17 +81,10 @@ def needed_for(
     """
     if not (np.isfinite(scatter) and scatter > 0 and freedom_per_block > 0):
         return float("nan")
-    scatters = possible_scatters(scatter, freedom)
-
-    def power(blocks: int) -> float:
-        of_blocks = freedom_per_block * (blocks - 1)
-        bound = stats.t.isf(level(blocks) / 2, of_blocks)
-        shift = difference * np.sqrt(blocks) / scatters
-        exact = stats.nct.sf(bound, of_blocks, shift)
-        # The noncentral t cannot be computed far out; there it equals the normal distribution.
-        return float(np.where(np.isfinite(exact), exact, stats.norm.sf(bound - shift)).mean())
-
-    return _least(power, 2)
+    shift = difference / possible_scatters(scatter, freedom)
+    return _least(
+        lambda blocks: chance_of_difference(shift * np.sqrt(blocks), freedom_per_block * (blocks - 1), level(blocks)), 2
+    )
 
 
 def needed_after(
@@ -104,20 +99,34 @@ def needed_after(
     """As `needed_for`, for a campaign that has measured `blocks` blocks with the mean `centre` and has not decided.
 
     The mean of all blocks at the end consists of the present one and of what follows, whose true mean is `difference`
-    in the direction of `centre`. `level`: the two-sided level of the test at the end, from its number of blocks. inf
-    for more than `most` blocks.
+    in the direction of `centre`. inf for more than `most` blocks.
     """
     if not (np.isfinite(scatter) and scatter > 0 and freedom > 0):
         return float("nan")
     scatters, freedom_per_block = possible_scatters(scatter, freedom), freedom / max(1, blocks - 1)
 
-    def power(total: int) -> float:
+    def power(total: int) -> Array:
         more = total - blocks
         bound = stats.t.isf(level(total) / 2, freedom_per_block * (total - 1)) * scatters / np.sqrt(total)
         mean = (blocks * abs(centre) + more * difference) / total
-        return float(stats.norm.sf((bound - mean) / (scatters * np.sqrt(more) / total)).mean())
+        return np.asarray(stats.norm.sf((bound - mean) / (scatters * np.sqrt(more) / total)))
 
     return _least(power, int(blocks) + 1, most)
+
+
+def chance_of_difference(shift: Array, freedom: float, level: float) -> Array:
+    """The chance that a t test at the two-sided `level` finds a true mean that is `shift` times its error from 0."""
+    bound = stats.t.isf(level / 2, freedom)
+    exact = stats.nct.sf(bound, freedom, shift)
+    # The noncentral t cannot be computed far out; there it equals the normal distribution.
+    return np.asarray(np.where(np.isfinite(exact), exact, stats.norm.sf(bound - shift)))
+
+
+def chance_of_equivalence(margin: float, freedom: float, level: float) -> float:
+    """The chance that two one-sided t tests at `level` show a true mean of 0 to be less than `margin` times its error
+    from 0."""
+    room = margin - stats.t.isf(level, freedom) / possible_scatters(1, freedom)
+    return float(np.maximum(0, 2 * stats.norm.cdf(room) - 1).mean())
 
 
 def possible_scatters(scatter: float, freedom: float) -> Array:
@@ -129,14 +138,15 @@ def possible_scatters(scatter: float, freedom: float) -> Array:
     return np.asarray(scatter * np.sqrt(freedom / stats.chi2.ppf(places, freedom)))
 
 
-def _least(power: Callable[[int], float], first: int, most: int = MOST_BLOCKS) -> float:
-    """The smallest number from `first` on with the power POWER; inf if there is none up to `most`."""
+def _least(power: Callable[[int], Array], first: int, most: int = MOST_BLOCKS) -> float:
+    """The smallest number from `first` on whose `power`, of each possible scatter, is POWER on average; inf if there is
+    none up to `most`."""
     low, high, step = first - 1, first, 1
-    while power(high) < POWER:
+    while power(high).mean() < POWER:
         low, high, step = high, high + step, 2 * step
         if high > most:
             return float("inf")
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+        low, high = (low, middle) if power(middle).mean() >= POWER else (middle, high)
     return float(high)

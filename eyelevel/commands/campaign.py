@@ -77,11 +77,11 @@ def main(**options: Any) -> None:
     again, unnamed = continuation("campaign", folder), unnamed_variables(original, options, DECISIVE)
     how = MeasuringOptions.take(options, again=again, unnamed=unnamed, budget_s=budget_s)
     carry_out(campaign, how, console, enough_runs if campaign.auto else never_enough, announcement)
-    from analysis.first_answer import report
+    from analysis.report.first_answer import report
 
     report(folder, console)
     if campaign.auto:
-        from analysis.saving import saved_line, saving
+        from analysis.stopping import saved_line, saving
 
         print_line(console, saved_line(saving(folder, enough_runs(folder))))
 

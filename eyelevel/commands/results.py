@@ -16,6 +16,6 @@ def main(campaign: str) -> None:
     folder = campaign_folder(campaign)
     begin(f"reading {folder}")
 
-    from analysis.first_answer import report
+    from analysis.report.first_answer import report
 
     report(folder, terminal())

@@ -65,7 +65,7 @@ def main(campaign: str, as_json: bool) -> None:
         end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it were resumed now'}"
         screen.say(f"{end}, in about {in_words(now.expected.seconds)}; {in_bytes(now.expected.bytes)} more")
     if now.saved:
-        from analysis.saving import saved_line, saving
+        from analysis.stopping import saved_line, saving
 
         screen.say(saved_line(saving(folder, enough(folder))))
     for line in troubles(now, folder):

@@ -13,18 +13,9 @@ from support.browser import Browser
 from support.user_studies import filmed_campaign
 
 from analysis import hypotheses
-from analysis.answer import (
-    MILESTONE_COLUMNS,
-    NetworkAnswer,
-    amount,
-    answers,
-    ends,
-    headline,
-    how_sure,
-    milestones,
-    why,
-)
+from analysis.answer import MILESTONE_COLUMNS, NetworkAnswer, answers, milestones
 from analysis.report.answer import cards, in_words, network_words, page_facts, with_commands, write_answer
+from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
 from analysis.runs import CampaignTable, load, records, rows_of
 from analysis.simulate import Truth, write
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER

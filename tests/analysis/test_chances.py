@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from analysis import hypotheses
-from analysis.auto_runs import Plan
-from analysis.chances import DIFFERENCES, Chances, chance_lines, chances
 from analysis.earlier import Expected
+from analysis.forecast import DIFFERENCES, Chances, Plan, chance_lines, chances
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, SLOWER

@@ -11,9 +11,7 @@ from base.places import PROJECT
 TEXT = (PROJECT / "docs" / "corrections.md").read_text()
 CORRECTS = re.compile(r"\bholm\w*\(|\bholm\b,|\bholm_of_family\b|\bfalse_discovery_rate\b|Bonferroni", re.IGNORECASE)
 # Modules that only compute a correction or a part of one, or that say in sentences what others have corrected.
-OF_OTHERS = re.compile(
-    r"contrast_table|stopping|spending|heterogeneity|report/|section|answer|auto_runs|planning|ratios"
-)
+OF_OTHERS = re.compile(r"contrast_table|stopping|spending|heterogeneity|report/|section|answer|planning|ratios")
 MODULES = sorted(
     str(path.relative_to(PROJECT))
     for folder in ("analysis", "measure", "studies")

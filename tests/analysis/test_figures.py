@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from support.analysis_truth import simulated_table, varied_findings
+from support.analysis_truth import simulated_table, varied_findings, with_canary
 from support.figures import overhang_inches, smallest_type
 from support.reports import parts_of_report
 
@@ -260,7 +260,7 @@ def test_protocols_differ_in_grey_too() -> None:
 
 
 def test_an_order_plot_of_few_runs_is_drawn() -> None:
-    runs = simulate(Truth(sites=1, networks=("dsl",), protocols=("tcp",), runs=3, canary=True))
+    runs = with_canary(simulate(Truth(sites=1, networks=("dsl",), protocols=("tcp",), runs=3)))
     assert order.draw(diagnostics.residuals(runs), "si", "canary_ms").axes
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from factories import ROW
 
-from analysis.saving import saved_line, saving
+from analysis.stopping import saved_line, saving
 from base.structure import structured
 from dataset.plan import write_plan
 from dataset.settings import CampaignSettings

@@ -20,7 +20,7 @@ from rich.console import Console
 from support.campaigns import light_campaign, run_of_each
 from support.material import recording_path
 
-from analysis.first_answer import report
+from analysis.report.first_answer import report
 from analysis.report.waterfall import STRIP_PICTURES
 from analysis.runs import load, records, rows_of
 from analysis.waterfalls import read_load

@@ -74,7 +74,7 @@ def runs(findings: Findings) -> Section:
         finding = alternatives.runs_needed(data, NEEDED[0.05], "5 %")
         arguments = (data, findings.samples.networks)
         figures = (ReportFigure("runs_needed", caption, runs_needed.draw, arguments, finding),)
-    return Section("runs", "Runs needed", figures=figures, tables=tables_of(findings, "blocks_needed", "stopping"))
+    return Section("runs", "Runs needed", figures=figures, tables=tables_of(findings, "blocks_needed"))
 
 
 SECTION = CampaignSection("comparisons", place=70, of=sections)

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from support.analysis_truth import with_canary
 from support.axe import accessible
 from support.browser import Browser
 from support.figure_layout import draw_nothing, only_lay_out
@@ -45,7 +46,6 @@ TRUTH = Truth(
     effect_sd=0.02,
     noise_sd=0.02,
     excluded={"quic": 0.05},
-    canary=True,
 )
 
 
@@ -60,7 +60,7 @@ def report(folder: Path, *options: str) -> str:
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated campaign, and its report. One site has films, and one setting has no valid run."""
     folder = write(tmp_path_factory.mktemp("report") / "simulated", TRUTH)
-    runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
+    runs = with_canary(pd.read_csv(folder / "runs.csv", keep_default_na=False))
     # Special characters in a name must not break the page.
     runs["site"] = runs["site"].replace("site-02", "<b>&site")
     lost = (runs["site"] == "site-03") & (runs["network"] == "lte") & (runs["protocol"] == "quic")

@@ -14,7 +14,7 @@ from scipy import stats
 from support.analysis_truth import campaign_table
 
 from analysis.attempts import exclusions, means
-from analysis.first_answer import report
+from analysis.report.first_answer import report
 from analysis.runs import load
 from analysis.samples import samples_of
 from analysis.statistics.gain import anova_p, gain, gains

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis.attempts import exclusions, means
+from analysis.attempts import SETTING, exclusions, means
 from analysis.report.conditions import of_conditions
-from analysis.runs import CampaignTable, load, metrics_in
+from analysis.runs import CampaignTable, load, metrics_in, rows_of
 from analysis.samples import samples_of
 from analysis.statistics.gain import gains, in_order
 from analysis.statistics.hypotheses import Pair
@@ -35,17 +35,17 @@ def report(folder: Path, console: Console) -> None:
     samples = samples_of(campaign)
     gain_table = gains(samples, samples.measured(pairs))
     for network in campaign.networks:
-        runs = campaign.runs[campaign.runs["network"] == network]
+        runs = rows_of(campaign.runs, network=network)
         if not runs.empty:
-            behind_it = gain_table[gain_table["network"] == network]
             client = campaign.clients[network]
             title = network if network == client.network else f"{client.network} in {described(client.program)}"
-            table_of = partial(network_table, title, runs, campaign.protocols, behind_it)
+            of_network = rows_of(gain_table, network=network)
+            table_of = partial(network_table, title, runs, campaign.protocols, of_network)
             console.print(*fitting_tables(console, table_of, metrics_in(runs)))
-    most = campaign.valid.groupby(["network", "site", "protocol"]).size().max()
-    what = "One valid run each" if most == 1 else "Means over the valid runs"
-    console.print(f"{what}; times from navigation start. Runs: valid/attempts.", style="dim")
-    if len(campaign.protocols) > 1:
+    most = campaign.valid.groupby(SETTING).size().max()
+    values = "One valid run each" if most == 1 else "Means over the valid runs"
+    console.print(f"{values}; times from navigation start. Runs: valid/attempts.", style="dim")
+    if pairs:
         text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (the paper's one-way ANOVA)."
         console.print(text, style="dim")
     for line in [*of_conditions(campaign.document), *exclusion_lines(campaign)]:

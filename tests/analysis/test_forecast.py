@@ -6,19 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from analysis import auto_runs, hypotheses
-from analysis.auto_runs import Plan, expectation, expected_lines, simulated_stops, simulated_values
+from analysis import forecast, hypotheses
 from analysis.earlier import LOSSY_SCATTER, SCATTER, Expected, expected_behind
-from analysis.runs import CampaignTable
+from analysis.forecast import Plan, length_lines, simulated_stops, simulated_values
 from analysis.simulate import Truth, write
+from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.samples import Samples
-from analysis.stopping import stopping_table
-from dataset.settings import CampaignSettings
-from dataset.table import CampaignDocument, read_document, write_document
+from analysis.statistics.spending import looks_of_plan
+from dataset.table import read_document, write_document
 from tuning import networks
 
 PAIR = Pair("tcp", "quic")
@@ -41,42 +40,36 @@ def plan_of(runs: int = 31, sites: int = 3) -> Plan:
 
 
 def test_a_network_that_is_decided_at_once_ends_at_the_first_look_and_another_never(declared: Hypotheses) -> None:
-    expected = expectation(plan_of(), declared, {"dsl": DECIDED_AT_ONCE, "lte": NEVER_DECIDED})
-    runs = 3 * 2 * (5 + 31)
-    assert (expected.runs.low, expected.runs.high) == (runs, runs)
+    plan = plan_of()
+    stops = simulated_stops(plan, declared, {"dsl": DECIDED_AT_ONCE, "lte": NEVER_DECIDED}, 200)
     # One campaign in a hundred decides by chance although there is no effect.
-    assert expected.runs.mean == pytest.approx(runs, rel=0.01)
-    assert expected.seconds.high == 3 * 2 * (5 * 10 + 31 * 20)
-    assert (expected.total_runs, expected.total_s) == (3 * 2 * 2 * 31, 3 * 2 * 31 * (10 + 20))
+    assert (stops == [5, 31]).all(axis=1).mean() > 0.97
+    runs, seconds = plan.length(np.array([[5, 31], [31, 31]]))
+    assert runs.tolist() == [3 * 2 * (5 + 31), 3 * 2 * 2 * 31]
+    assert seconds.tolist() == [3 * 2 * (5 * 10 + 31 * 20), 3 * 2 * 31 * (10 + 20)]
 
 
 def test_without_a_look_before_its_end_a_campaign_is_expected_to_make_all_runs(declared: Hypotheses) -> None:
-    expected = expectation(plan_of(runs=4), declared, {"dsl": DECIDED_AT_ONCE, "lte": DECIDED_AT_ONCE})
-    assert expected.runs.mean == expected.total_runs == 3 * 2 * 2 * 4
+    assert (simulated_stops(plan_of(runs=4), declared, dict.fromkeys(("dsl", "lte"), DECIDED_AT_ONCE), 30) == 4).all()
 
 
 @pytest.mark.slow
 def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypotheses) -> None:
-    """Each simulated campaign ends where the reports' own function (`stopping_table`) computes that the rule would have
-    stopped it."""
+    """Each simulated campaign ends at the first look at which all contrasts of a network have a verdict by Student's
+    t."""
     measured, known = plan_of(), Expected(0.1, 0.03)
-    expected = {"dsl": known, "lte": known}
+    expected, looks = {"dsl": known, "lte": known}, replace(looks_of_plan([31], 3, may_end=True), exchanges=False)
     values = simulated_values(measured, declared, expected, 3, seed=3).reshape((3, 2, 3, 2, 2, 31))
-    document = CampaignDocument(
-        CampaignSettings(
-            networks={name: {"min_rtt_ms": rtt} for name, rtt in measured.rtt_ms.items()},
-            sites={site: {} for site in measured.sites},
-            runs=31,
-            auto=True,
-        )
-    )
-    table = CampaignTable(pd.DataFrame(), document)
     stops = simulated_stops(measured, declared, expected, 3, seed=3)
     assert len({int(stop) for stop in stops.ravel()}) > 1
-    for number in range(3):
-        samples = Samples(values[number], ("dsl", "lte"), tuple(measured.sites), ("tcp", "quic"), ("si", "plt"))
-        enough = stopping_table(samples, declared, table)["enough"]
-        assert list(enough) == list(stops[number])
+    for campaign, ends in zip(values, stops, strict=True):
+        enough = {"dsl": 31, "lte": 31}
+        for blocks in reversed(looks.blocks):
+            samples = Samples(campaign[..., :blocks], ("dsl", "lte"), tuple(measured.sites), PAIR, ("si", "plt"))
+            table = confirmatory(samples, declared, measured.rtt_ms, looks)
+            decided = table["verdict"].ne(NOT_DECIDED).groupby(table["network"]).all()
+            enough |= {str(network): blocks for network in decided[decided].index}
+        assert list(enough.values()) == list(ends)
 
 
 def test_simulated_ratios_scatter_as_expected(declared: Hypotheses) -> None:
@@ -88,8 +81,8 @@ def test_simulated_ratios_scatter_as_expected(declared: Hypotheses) -> None:
 
 
 def test_a_large_campaign_is_simulated_less_often(declared: Hypotheses) -> None:
-    few, many = (auto_runs.number_of_campaigns(plan_of(sites=sites), declared) for sites in (3, 500))
-    assert (few, many) == (auto_runs.MOST_CAMPAIGNS, auto_runs.LEAST_CAMPAIGNS)
+    few, many = (forecast.number_of_campaigns(plan_of(sites=sites), declared) for sites in (3, 500))
+    assert (few, many) == (forecast.MOST_CAMPAIGNS, forecast.LEAST_CAMPAIGNS)
 
 
 def earlier_campaign(folder: Path, host: str) -> Path:
@@ -173,18 +166,16 @@ def test_a_table_that_cannot_be_read_is_left_aside_in_one_line(tmp_path: Path, d
     assert note.startswith("the earlier campaign odd is left aside: ")
 
 
-def test_in_lanes_hours_are_fewer_and_runs_are_not(declared: Hypotheses) -> None:
-    expected = {"dsl": DECIDED_AT_ONCE, "lte": NEVER_DECIDED}
-    run_s = plan_of().run_s
+def test_in_lanes_hours_are_fewer_and_runs_are_not() -> None:
+    run_s, blocks = plan_of().run_s, np.array([[5, 31]])
     plans = (replace(plan_of(), run_s={cell: run_s[cell] / count for cell in run_s}) for count in (1, 4))
-    one, four = (expectation(plan, declared, expected) for plan in plans)
-    assert (four.runs, four.total_runs) == (one.runs, one.total_runs)
-    assert (four.seconds.mean, four.total_s) == (one.seconds.mean / 4, one.total_s / 4)
+    (runs, seconds), (runs_of_four, seconds_of_four) = (plan.length(blocks) for plan in plans)
+    assert (runs_of_four, seconds_of_four) == (runs, seconds / 4)
 
 
 def test_what_is_assumed_is_said(declared: Hypotheses) -> None:
     expected = {"dsl": DECIDED_AT_ONCE, "lte": Expected(SCATTER)}
-    first, measured, assumed = expected_lines(expectation(plan_of(), declared, expected), expected)
+    first, measured, assumed = length_lines(plan_of(), declared, expected)
     assert " of 372 runs are expected (" in first
     assert first.endswith("of 1 h 33 min")
     assert "as the campaign large measured here" in measured
