@@ -35,7 +35,7 @@ from eyelevel.commands.compare import main
 from studies import STUDIES
 
 WORLD = World(sites=5, runs=10, blocks=0.0)
-SAME_CAMPAIGNS = 25
+SAME_CAMPAIGNS = 12
 # Campaigns before and after a release: 8 sites, 15 runs, without noise of their own (`release` adds it).
 RELEASE = World(sites=8, runs=15, scatter=0.0, blocks=0.0)
 PROTOCOLS = ("tcp", "tcp+", "quic")
