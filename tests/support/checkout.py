@@ -24,12 +24,19 @@ mkdir -p "$copy/deps"
 cp -a "$built"/{.fingerprint,build} "$copy"
 cp -a "$built"/deps/*.* "$copy/deps"
 """
-# Runs the program without drawing the figures of reports, which takes most of a report's time.
-WITHOUT_FIGURES = """
+# Runs the program, and draws only those figures of reports that its last argument names: figures take most of a report's
+# time.
+WITH_FIGURES = """
+import sys
 from analysis.report.section import ReportFigure
 
+draw, names = ReportFigure.write, sys.argv.pop().split(",")
+
 def write(figure, folder):
-    (folder / f"{figure.name}.png").touch()
+    if figure.name in names:
+        draw(figure, folder)
+    else:
+        (folder / f"{figure.name}.png").touch()
 
 ReportFigure.write = write
 from eyelevel.program import main
@@ -112,9 +119,9 @@ class Checkout:
     def eyelevel(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
         return self.run(sys.executable, "-m", "eyelevel", *arguments)
 
-    def report(self, folder: Path) -> None:
-        """Write the report of the campaign in `folder`; its figures are empty files."""
-        ended = self.run(sys.executable, "-c", WITHOUT_FIGURES, "report", folder)
+    def report(self, folder: Path, *figures: str) -> None:
+        """Write the report of the campaign in `folder` with these `figures`; all others are empty files."""
+        ended = self.run(sys.executable, "-c", WITH_FIGURES, "report", folder, ",".join(figures))
         assert ended.returncode == 0, ended.stderr
 
     def measure(self, *arguments: str) -> Path:
