@@ -24,7 +24,7 @@ mkdir -p "$copy/deps"
 cp -a "$built"/{.fingerprint,build} "$copy"
 cp -a "$built"/deps/*.* "$copy/deps"
 """
-# Runs the program, and draws only those figures of reports that its last argument names: figures take most of a report's
+# Runs the program, and draws only those figures of reports that its last argument names: figures take most of the
 # time.
 WITH_FIGURES = """
 import sys
