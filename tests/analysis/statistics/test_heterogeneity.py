@@ -21,7 +21,7 @@ from analysis.statistics.heterogeneity import (
 from analysis.statistics.samples import Array
 from analysis.statistics.sensitivity import sensitivity
 
-CAMPAIGNS = 500
+CAMPAIGNS = 250
 
 
 def known(centres: list[float], variances: list[float]) -> SiteRatios:
