@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.analysis_truth import consistent
 from support.first_screens import LazyFindings, findings_of
 from support.worlds import World, attempt, campaign, table_of
 
@@ -114,7 +113,8 @@ def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
 def test_without_a_difference_nobody_is_named() -> None:
     world = World(sites=6, runs=10, lost={"tcp": 0.05, "tcp+": 0.05, "quic": 0.05}, retried=True)
     named = sum(bool(guilty(campaign(world, seed))) for seed in range(15))
-    assert consistent(named, 15, 0.005, slack=0.005)
+    # At most one campaign in a hundred names somebody; two of fifteen do once in a hundred times.
+    assert named <= 1
 
 
 def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
