@@ -82,8 +82,11 @@ def missing_times(campaign: CampaignTable) -> pd.DataFrame:
     runs, key = campaign.valid, ["network", "protocol"]
     tables = [pd.DataFrame(columns=MISSING_COLUMNS)]
     for metric in campaign.metrics:
+        is_missing = np.isnan(logarithms(runs[metric].to_numpy(dtype=float)))
+        if not is_missing.any():
+            continue
         is_measured = runs[metric].notna().groupby([runs["network"], runs["site"]]).transform("any")
-        lacks = pd.Series(np.isnan(logarithms(runs[metric].to_numpy(dtype=float))), runs.index)[is_measured]
+        lacks = pd.Series(is_missing, runs.index)[is_measured]
         numbers = lacks.groupby([runs[name] for name in key]).agg(loads="size", missing="sum")
         many = numbers[(numbers["missing"] > 0) & (numbers["missing"] >= MANY_MISSING * numbers["loads"])]
         if len(many):

@@ -20,7 +20,7 @@ from support import turns
 from support.browser import Browser, browsing
 from support.leaks import MARK, end_marked, guard, mount_points, processes_marked, remove_session
 from support.needs import NEEDS
-from support.turns import TIMING, ModulesScheduling, Turns, write_groups
+from support.turns import LONGEST, TIMING, ModulesScheduling, Turns, write_groups
 
 from base.errors import EyelevelError
 from base.places import cache_dir, use_cache
@@ -165,10 +165,11 @@ def is_in_a_lane(item: pytest.Item) -> bool:
     return bool(loads and {"lane", "lanes"} & loads.kwargs.keys())
 
 
-def place_of(item: pytest.Item) -> tuple[bool, ...]:
-    """The sort key that puts slow tests first, and timing tests last."""
+def place_of(item: pytest.Item) -> tuple[int, ...]:
+    """The sort key that puts the longest files first, then other slow tests, and timing tests last."""
     return (
         has(item, TIMING),
+        LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST),
         not is_in_a_lane(item),
         not has(item, "loads"),
         not has(item, "slow"),

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from support.needs import NEEDS
 from support.processes import still_there
-from support.turns import VARIABLE, Turns
+from support.turns import LONGEST, VARIABLE, Turns
 
 from base.places import PROJECT
 
@@ -112,6 +112,11 @@ def test_every_need_is_a_mark_that_says_how_to_get_it(tmp_path: Path) -> None:
     marks = session(tmp_path, "", "--markers").stdout
     for need in NEEDS:
         assert f"@pytest.mark.{need.mark}: needs {need.noun} ({need.remedy})" in marks
+
+
+def test_the_longest_files_are_there() -> None:
+    names = {path.name for path in TESTS.rglob("test_*.py")}
+    assert [name for name in LONGEST if name not in names] == []
 
 
 TIMED = """

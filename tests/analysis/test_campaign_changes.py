@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from scipy import stats
-from support.analysis_truth import FALSE_ALARM, consistent, same_campaigns
+from support.analysis_truth import FALSE_ALARM, same_campaigns
 from support.axe import accessible
 from support.browser import Browser
 from support.worlds import World, campaign
@@ -35,7 +35,7 @@ from eyelevel.commands.compare import main
 from studies import STUDIES
 
 WORLD = World(sites=5, runs=10, blocks=0.0)
-SAME_CAMPAIGNS = 25
+SAME_CAMPAIGNS = 12
 # Campaigns before and after a release: 8 sites, 15 runs, without noise of their own (`release` adds it).
 RELEASE = World(sites=8, runs=15, scatter=0.0, blocks=0.0)
 PROTOCOLS = ("tcp", "tcp+", "quic")
@@ -308,7 +308,8 @@ def test_two_campaigns_of_the_same_are_seldom_told_apart(noise: str) -> None:
     truth = simulate.Truth(sites=4, networks=("lte",), protocols=("tcp+", "quic"), runs=6, noise=noise)
     changes = [changed(*same_campaigns(truth, number), worse_than=0) for number in range(SAME_CAMPAIGNS)]
     alarms = sum(change.is_worse for change in changes)
-    assert consistent(alarms, SAME_CAMPAIGNS, 0, slack=changes[0].false_alarm_share), alarms
+    # Three of the twelve are called worse once in 600 times; at p < 0.5 instead of the declared level, three were.
+    assert alarms <= stats.binom.ppf(0.998, SAME_CAMPAIGNS, changes[0].false_alarm_share) == 2, alarms
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from support.analysis_truth import simulated_table, varied_findings, with_canary
-from support.figures import overhang_inches, smallest_type
+from support.figures import smallest_type, type_and_overhang
 from support.reports import parts_of_report
 
 from analysis import diagnostics, hypotheses
@@ -142,8 +142,8 @@ def test_a_site_without_the_first_protocol_names_the_one_in_its_place(samples: S
 
 
 @pytest.fixture(scope="module")
-def figures_by_name() -> dict[str, Figure]:
-    """A campaign's figures by their names."""
+def laid_out() -> dict[str, tuple[float, float]]:
+    """The smallest type (points) and the overhang (inches) of each of a campaign's figures, by its name."""
     metrics = {"fvc": 400.0, "lvc": 900.0, "vc85": 600.0, "plt": 800.0}
     shots = [Shot(Path(), "site-01", "dsl", protocol, 1, metrics) for protocol in ("tcp+", "quic")]
     picture = np.zeros((9, 16, 3), dtype=np.uint8)
@@ -157,19 +157,17 @@ def figures_by_name() -> dict[str, Figure]:
     kinds = {"figure1", "figure3", "figure4_dsl_1", "confirmatory_si", "over_sites", "beside_the_paper", "runs_needed"}
     kinds |= {"order", "calibration", "exclusions", "within_lte", "sites_quic_against_tcpplus"}
     assert kinds <= set(figures)
-    return figures
+    return {name: type_and_overhang(figure) for name, figure in figures.items()}
 
 
 @pytest.mark.slow
-def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points(figures_by_name: dict[str, Figure]) -> None:
-    sizes = {name: smallest_type(figure) for name, figure in figures_by_name.items()}
-    assert {name: size for name, size in sizes.items() if size < style.SMALL} == {}
+def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points(laid_out: dict[str, tuple[float, float]]) -> None:
+    assert {name: size for name, (size, _) in laid_out.items() if size < style.SMALL} == {}
 
 
 @pytest.mark.slow
-def test_nothing_of_a_campaigns_figures_is_cut_off(figures_by_name: dict[str, Figure]) -> None:
-    inches = {name: overhang_inches(figure) for name, figure in figures_by_name.items()}
-    assert {name: over for name, over in inches.items() if over > 0} == {}
+def test_nothing_of_a_campaigns_figures_is_cut_off(laid_out: dict[str, tuple[float, float]]) -> None:
+    assert {name: over for name, (_, over) in laid_out.items() if over > 0} == {}
 
 
 def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:

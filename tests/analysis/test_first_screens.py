@@ -6,10 +6,9 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from support.first_screens import document, findings_of, known_screen, of_kind, without
+from support.first_screens import document, known_screen, of_kind, without
 from support.known_campaigns import CAMPAIGNS, write
 
-from analysis.hypotheses import of_campaign
 from analysis.report.page import campaign_page
 from analysis.report.run_files import Links
 from analysis.report.sections import summary
@@ -56,13 +55,12 @@ def test_the_page_begins_with_them(name: str, tmp_path: Path) -> None:
     """The page is written without its figures."""
     folder = tmp_path / name
     write(folder, name)
-    campaign = load(folder)
-    findings = findings_of(campaign, of_campaign(folder, campaign.document))
+    screen = known_screen(name)
+    findings = replace(screen.findings, campaign=load(folder))
     sections = [replace(section, figures=()) for section in summary.sections(findings)]
     html = campaign_page(findings, sections, [], set(), tmp_path, Links(folder, folder / "report"))
     html = html[html.index('<section id="summary">') : html.index('<section id="methods">')]
     text = unescape(re.sub(r"<[^>]*>", "", html))
-    screen = known_screen(name)
     assert [sentence for sentence in screen.answer + screen.warnings if sentence not in text] == []
     count = f"{len(screen.warnings)} warning" if screen.warnings else "No warnings."
     assert f" {count}" in text

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.analysis_truth import consistent
-from support.first_screens import findings_of
+from support.first_screens import LazyFindings, findings_of
 from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, losses
@@ -112,8 +112,9 @@ def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
 @pytest.mark.slow
 def test_without_a_difference_nobody_is_named() -> None:
     world = World(sites=6, runs=10, lost={"tcp": 0.05, "tcp+": 0.05, "quic": 0.05}, retried=True)
-    named = sum(bool(guilty(campaign(world, seed))) for seed in range(30))
-    assert consistent(named, 30, 0.005, slack=0.005)
+    named = sum(bool(guilty(campaign(world, seed))) for seed in range(15))
+    # At most one campaign in a hundred names somebody; two of fifteen do once in a hundred times.
+    assert named <= 1
 
 
 def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
@@ -245,10 +246,15 @@ def test_the_answer_tells_the_shares_lost_and_whether_they_differ() -> None:
     assert alike.count("(no difference shown)") == 2 and "among loads that succeeded" not in alike
 
 
+@cache
+def with_losses_on_dsl() -> LazyFindings:
+    """Findings that tests must not change."""
+    return findings_of(campaign(World(effects={"quic": -0.1}, lost={"quic dsl": 1 / 8}, runs=31), 1), hypotheses.load())
+
+
 def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_that_ended() -> None:
     """One in eight of QUIC's loads behind DSL never ends; those that end take 10 % less."""
-    table = campaign(World(effects={"quic": -0.1}, lost={"quic dsl": 1 / 8}, runs=31), 1)
-    findings = findings_of(table, hypotheses.load())
+    findings = with_losses_on_dsl()
     (text,) = answer(findings)
     assert text.startswith("QUIC against TCP+: faster in 2 of 4 (")
     assert "faster among loads that succeeded in 2 of 4 (" in text
@@ -259,8 +265,7 @@ def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_tha
 
 
 def test_the_answer_names_the_ends_of_the_pair_and_networks_that_they_are_of() -> None:
-    table = campaign(World(effects={"quic": -0.1}, lost={"quic dsl": 1 / 8}, runs=31), 1)
-    findings = findings_of(table, hypotheses.load())
+    findings = with_losses_on_dsl()
     bounds = findings["loss_bounds"].set_index("network").loc["dsl"]
     (text,) = answer(findings)
     assert f"between {percent(bounds['gain_low'].min())} and {percent(bounds['gain_high'].max())}." in text
@@ -306,7 +311,7 @@ def test_slow_loads_that_the_machine_rejects_are_warned_of_and_named_in_the_verd
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_slow_loads_that_the_machine_rejects_are_warned_of_in_every_campaign(seed: int) -> None:
     table = campaign(replace(NOISY, busy={"quic": 1.35}), seed)
     tests = losses.rejection_tests(table)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 
-from analysis.report.section import Section
+from analysis.report.section import ReportFigure, Section
 from base.clock import now_iso
 from base.options import Option
 from eyelevel.program import main
@@ -110,7 +110,13 @@ def ended(arguments):
     return 0, output.getvalue()
 
 
+def write(figure, folder):
+    """Instead of a figure: only words and tables are followed."""
+    (folder / f"{figure.name}.png").touch()
+
+
 if __name__ == "__main__":
+    ReportFigure.write = write
     slot.time_canary = lambda browser: Canary(50.0, 800.0)
     slot.layout = lambda: None  # another process would not know the toys
     print(json.dumps([ended(arguments) for arguments in json.load(sys.stdin)]))

@@ -139,11 +139,12 @@ def raw_lines(folder: Path) -> None:
     (folder / "2").write_bytes(b"HTTP/1.1 200 OK\r\n" + b"a:\r\n" * (2 * MB) + b"\r\n")
 
 
-def exchanges_of(message: bytes, times: int) -> Make:
+def exchanges_of(message: Callable[[], bytes], times: int) -> Make:
     """An archive with a page and this many responses."""
 
     def make(folder: Path) -> Path:
-        records = [gzip.compress(warc_record(f"https://a.example/{number}", message)) for number in range(times)]
+        response = message()
+        records = [gzip.compress(warc_record(f"https://a.example/{number}", response)) for number in range(times)]
         (folder / "x.warc.gz").write_bytes(gzip.compress(PAGE) + b"".join(records))
         return folder / "x.warc.gz"
 
@@ -184,8 +185,8 @@ SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
     ),
     "a deflated list of pages": (with_member("pages/pages.jsonl", lambda: b"x" * (300 * MB)), "longer than 16 MiB"),
     "a list of pages of lists": (with_member("pages/pages.jsonl", lambda: b"[" * (15 * MB)), "3,000,000 values"),
-    "bodies that are small when compressed": (exchanges_of(of_brotli(), 20), "more than 512 MiB of compressed"),
-    "chunks of a byte": (exchanges_of(of_chunks(1, 16 * MB), 1), "more than 512 MiB of compressed or chunked"),
+    "bodies that are small when compressed": (exchanges_of(of_brotli, 20), "more than 512 MiB of compressed"),
+    "chunks of a byte": (exchanges_of(lambda: of_chunks(1, 16 * MB), 1), "more than 512 MiB of compressed or chunked"),
     "a HAR of lists": (har_of('{"log": {"entries": [', "[],", "[]]}}", times=4 * MB), "3,000,000 values"),
 }
 

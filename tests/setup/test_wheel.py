@@ -1,5 +1,6 @@
 """pip installs the part that reads results, with the packages in pyproject.toml, and nothing for measuring."""
 
+import json
 import os
 import re
 import subprocess
@@ -20,10 +21,13 @@ PACKAGES = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "mea
 PACKAGES += ["studies", "tuning"]
 # Files that only measuring machines need, or build from.
 FOR_MEASURING = re.compile(r"films/recorder/|servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")
-# Runs `eyelevel` from the folder argv[1]; importing the packages in argv[2] is forbidden.
+# Runs the command lines of `eyelevel` on standard input (JSON), one by one, from the folder argv[1]; importing the
+# packages in argv[2] is forbidden. Prints how each ended as JSON: its status or fault, its output and its errors.
 RUN_ALONE = """
-import sys
-folder, refused, *arguments = sys.argv[1:]
+import json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+folder, refused = sys.argv[1:]
 
 class Refusal:
     names = frozenset(refused.split(","))
@@ -34,9 +38,33 @@ class Refusal:
 
 sys.path.insert(0, folder)
 sys.meta_path.insert(0, Refusal())
-sys.argv = ["eyelevel", *arguments]
 from eyelevel.program import main
-main()
+
+def draw_figure_3_alone():
+    from analysis.report.section import ReportFigure
+    draw = ReportFigure.write
+
+    def write(figure, folder):
+        if figure.name == "figure3":
+            draw(figure, folder)
+        else:
+            (folder / f"{figure.name}.png").touch()
+
+    ReportFigure.write = write
+
+def ended(arguments):
+    if arguments[0] == "report":
+        draw_figure_3_alone()  # all figures take seconds, and what draws them is loaded anyway
+    sys.argv = ["eyelevel", *arguments]
+    with redirect_stdout(StringIO()) as output, redirect_stderr(StringIO()) as errors:
+        try:
+            main()
+            status = 0
+        except SystemExit as end:
+            status = end.code or 0
+    return status, output.getvalue(), errors.getvalue()
+
+print(json.dumps([ended(arguments) for arguments in json.load(sys.stdin)]))
 """
 
 
@@ -61,11 +89,16 @@ def files() -> list[str]:
     return [str(name) for name in names if not {"__pycache__", "target"} & {*name.parts}]
 
 
-def eyelevel(installed: Path, *arguments: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """Run the program with only its own dependencies, and theirs."""
-    command: list[str | Path] = [sys.executable, "-c", RUN_ALONE, installed, ",".join(refused()), *arguments]
+def eyelevel(installed: Path, *lines: list[str], cwd: Path) -> list[tuple[int | str, str, str]]:
+    """Run the program with only its own dependencies, and theirs, on each of `lines` of arguments.
+
+    Returns the status or fault, the output and the errors of each.
+    """
+    command: list[str | Path] = [sys.executable, "-c", RUN_ALONE, installed, ",".join(refused())]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, input=json.dumps(lines), cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [tuple(ending) for ending in json.loads(done.stdout)]
 
 
 def dependencies() -> list[Requirement]:
@@ -115,25 +148,28 @@ def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Pa
     results.mkdir()
     for name in ("try", "far"):
         subprocess.run(["cp", "-r", CAMPAIGNS / name, results / name], check=True)
-    completed = eyelevel(installed, "report", "far", cwd=tmp_path)
-    assert completed.returncode == 0, completed.stderr
-    assert (results / "far" / "report" / "index.html").exists()
     # Draw only one network, since drawing all takes seconds.
-    for arguments in (
+    lines = [
+        ["report", "far"],
         ["compare", "--a", "try", "--b", "far"],
         ["results", "try"],
         ["status", "try"],
         ["networks", "--net", "lte"],
-    ):
-        completed = eyelevel(installed, *arguments, cwd=tmp_path)
-        assert "Traceback" not in completed.stderr and completed.stdout, (arguments, completed.stderr)
+    ]
+    (status, _, errors), *others = eyelevel(installed, *lines, cwd=tmp_path)
+    assert status == 0, (status, errors)
+    assert (results / "far" / "report" / "index.html").exists()
+    assert (results / "far" / "report" / "figures" / "figure3.pdf").exists()
+    for arguments, (fault, output, errors) in zip(lines[1:], others, strict=True):
+        assert output and isinstance(fault, int) and "Traceback" not in errors, (arguments, fault, errors)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["campaign", "video"])
-def test_what_measures_says_what_it_needs_in_a_line(installed: Path, tmp_path: Path, command: str) -> None:
-    completed = eyelevel(installed, command, "--runs", "1", cwd=tmp_path)
-    assert completed.returncode == 1
-    assert completed.stderr.splitlines() == [
-        f"eyelevel: 'eyelevel {command}' is not there: measuring needs a checkout of Eyelevel with 'make setup'"
-    ]
+def test_what_measures_says_what_it_needs_in_a_line(installed: Path, tmp_path: Path) -> None:
+    commands = ["campaign", "video"]
+    endings = eyelevel(installed, *([command, "--runs", "1"] for command in commands), cwd=tmp_path)
+    for command, (fault, _, _) in zip(commands, endings, strict=True):
+        # Python prints a text that ends a program, and its status is 1.
+        assert fault == (
+            f"eyelevel: 'eyelevel {command}' is not there: measuring needs a checkout of Eyelevel with 'make setup'"
+        )

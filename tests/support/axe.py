@@ -14,11 +14,13 @@ from support.browser import Browser
 AXE = cache_dir() / "node" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS_PX = (390, 1400)
 SCHEMES = ("light", "dark")
+# A scheme changes colours alone: all rules are checked in the first one, and in others only those about colours.
+OF_COLOURS = '{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}'
 # The check includes folded parts, and three rows of each table, since further rows are alike.
 CHECK = """
 for (const row of document.querySelectorAll("tbody tr:nth-child(n + 4)")) row.remove();
 for (const part of document.querySelectorAll("details")) part.open = true;
-const found = await axe.run(document, {resultTypes: ["violations"]});
+const found = await axe.run(document, {resultTypes: ["violations"], ...RULES});
 return found.violations.flatMap((rule) => rule.nodes.map((node) =>
   `${rule.id}: ${node.target.join(" ")}: ${node.failureSummary.replace(/\\s+/g, " ")}`));
 """
@@ -42,29 +44,32 @@ WIDE = """
 def accessible(browser: Browser, url: str) -> list[str]:
     """The faults that axe-core finds in the page at `url`, once for each width and colour scheme."""
     violations = []
-    for look in _looks(browser):
-        browser.open(url)
-        violations += _faults(browser, look)
+    for look, rules in _looks(browser):
+        if not rules:  # (a page is laid out anew when the width changes)
+            browser.open(url)
+        violations += _faults(browser, look, rules)
     return violations
 
 
 def accessible_now(browser: Browser) -> list[str]:
     """The faults in the page as it is now, for example a screen that is reached only within a session."""
-    return [fault for look in _looks(browser) for fault in _faults(browser, look)]
+    return [fault for look, rules in _looks(browser) for fault in _faults(browser, look, rules)]
 
 
-def _looks(browser: Browser) -> Iterator[str]:
-    """Yield each width and colour scheme, after switching the browser to it; finally restore the first state."""
+def _looks(browser: Browser) -> Iterator[tuple[str, str]]:
+    """Yield each width and colour scheme, after switching the browser to it, with the rules to check ("": all); finally
+    restore the first state."""
     for width, scheme in product(WIDTHS_PX, SCHEMES):
         browser.narrow(width)
         browser.prefer(scheme)
-        yield f"{width} px, {scheme}"
+        yield f"{width} px, {scheme}", "" if scheme == SCHEMES[0] else OF_COLOURS
     browser.prefer("light")
 
 
-def _faults(browser: Browser, look: str) -> list[str]:
-    browser.run(AXE.read_text())
-    faults = list(browser.eventually(CHECK))
+def _faults(browser: Browser, look: str, rules: str) -> list[str]:
+    if not browser.run("return 'axe' in window"):
+        browser.run(AXE.read_text())
+    faults = list(browser.eventually(CHECK.replace("...RULES", f"...{rules or '{}'}")))
     too_wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
     faults += [f"the page is {too_wide} px wider: {browser.run(WIDE)}"] if too_wide > 0 else []
     return [f"{look}: {fault}" for fault in faults]

@@ -14,6 +14,10 @@ def smallest_type(figure: Figure) -> float:
     """The size of the smallest text in `figure`, in points; labels of ticks and their exponents are included."""
     # Before this, ticks have no texts.
     figure.draw_without_rendering()
+    return _smallest_type(figure)
+
+
+def _smallest_type(figure: Figure) -> float:
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_visible()]
     sizes = [
         float(text.get_fontsize()) * (EXPONENT if "^" in text.get_text() else 1)
@@ -32,3 +36,9 @@ def overhang_inches(figure: Figure) -> float:
     content = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     return float(max(-content.x0, -content.y0, content.x1 - width, content.y1 - height))
+
+
+def type_and_overhang(figure: Figure) -> tuple[float, float]:
+    """`smallest_type` and `overhang_inches` of `figure`, which is laid out once for both: this takes the time."""
+    overhang = overhang_inches(figure)
+    return _smallest_type(figure), overhang

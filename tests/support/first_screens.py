@@ -97,12 +97,13 @@ class LazyFindings(Findings):
 
 @dataclass(frozen=True)
 class Screen:
-    """The answer and the warnings of a first screen, and the verdicts on which they rest
-    (`analysis.statistics.confirmatory`)."""
+    """The answer and the warnings of a first screen, the verdicts on which they rest
+    (`analysis.statistics.confirmatory`), and the findings that have them."""
 
     answer: list[str]
     warnings: list[str]
     verdicts: pd.DataFrame
+    findings: LazyFindings
 
 
 def findings_of(campaign: CampaignTable, declaration: Hypotheses) -> LazyFindings:
@@ -116,7 +117,7 @@ def screen(folder: Path) -> Screen:
     """The first screen of the campaign in `folder`."""
     campaign = load(folder)
     findings = findings_of(campaign, of_campaign(folder, campaign.document))
-    return Screen(answer(findings), warnings(findings), findings["confirmatory"])
+    return Screen(answer(findings), warnings(findings), findings["confirmatory"], findings)
 
 
 @cache

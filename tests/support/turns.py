@@ -19,6 +19,33 @@ VARIABLE = "EYELEVEL_TEST_TURNS"
 GROUPS = "groups.json"
 TIMING = "timing"
 
+# The files of tests that take longest, the longest first: workers begin them in this order, so that none is still busy
+# with one when all others have ended. (`--durations 0` shows what takes long.)
+LONGEST = (
+    "test_report.py",
+    "test_pages.py",
+    "test_first_screens.py",
+    "test_level_servers.py",
+    "test_replay.py",
+    "test_end_to_end.py",
+    "test_registrations_servers.py",
+    "test_registrations_networks.py",
+    "test_campaign_changes.py",
+    "test_lanes.py",
+    "test_film_analysis.py",
+    "test_ladder.py",
+    "test_report_places.py",
+    "test_validate.py",
+    "test_packets.py",
+    "test_grid.py",
+    "test_user_study_session.py",
+    "test_page_script.py",
+    "test_answer_command.py",
+    "test_consent.py",
+    "test_sessions.py",
+    "test_demo.py",
+)
+
 
 class Turns:
     """A lock on the machine: one test marked `timing` has it alone, or any number of others share it.

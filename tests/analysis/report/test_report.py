@@ -339,10 +339,8 @@ def test_figure_3_names_networks_in_several_browsers_as_tables_do(
     assert example(tmp_path / "runs.csv")["networks"] == ["lte@chromium", "lte@firefox"]
 
 
-@pytest.mark.usefixtures("without_files_of_figures")
-def test_other_programs_have_a_section_only_where_they_were_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("without_figures")
+def test_other_programs_have_a_section_only_where_they_were_measured(tmp_path: Path) -> None:
     folder = write(tmp_path / "c", Truth(sites=2, networks=("lte",), protocols=("tcp+", "quic", "quinn-h3"), runs=6))
     document = require_document(folder)
     choices = {name: choices_of_server(KNOWN[name]) for name in document.settings.protocols}
@@ -361,7 +359,6 @@ def test_other_programs_have_a_section_only_where_they_were_measured(
     # Without quinn-h3, only the gain of the contrast's own programs is known, and there is no other to compare it with.
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     runs[runs["protocol"] != "quinn-h3"].to_csv(folder / "runs.csv", index=False)
-    draw_nothing(monkeypatch)
     report(folder)
     text = (folder / "report" / "index.html").read_text()
     assert 'id="programs"' not in text and "programs_quic_against" not in text

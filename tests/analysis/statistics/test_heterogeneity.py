@@ -21,7 +21,7 @@ from analysis.statistics.heterogeneity import (
 from analysis.statistics.samples import Array
 from analysis.statistics.sensitivity import sensitivity
 
-CAMPAIGNS = 500
+CAMPAIGNS = 250
 
 
 def known(centres: list[float], variances: list[float]) -> SiteRatios:
@@ -207,10 +207,10 @@ def test_an_answer_that_hangs_on_one_site_of_many() -> None:
     but must not say that sites disagree."""
     gains = np.append(np.full(37, np.log(0.64)), np.log(2.2))[None]
     texts = site_warnings(gains, runs=10, noise=0.05, seed=1)
-    assert len(texts) == 2
-    assert texts[0] == (
-        "One site, s38, changes the mean gain of QUIC against TCP+: SI behind DSL -33.8 %, without it -35.9 %."
-    )
+    assert texts == [
+        "One site, s38, changes the mean gain of QUIC against TCP+: SI behind DSL -33.8 %, without it -35.9 %; also PLT "
+        "behind DSL."
+    ]
 
 
 def test_sites_that_differ_are_no_answer_that_hangs_on_one() -> None:
