@@ -53,12 +53,11 @@ ANALYSES: Mapping[Table, Analysis] = {
     "power": lambda findings: blocks_needed(findings.samples, findings.declared, findings.campaign.networks),
     "stopping": lambda findings: stopping_table(findings.samples, findings.declared, findings.campaign),
     "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
-    "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
+    "residuals": lambda findings: stability.residuals(findings.campaign),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
     "exclusions": lambda findings: exclusions(findings.campaign.runs),
     "success_rates": lambda findings: losses.success_rates(findings.campaign),
     "rejections": lambda findings: losses.rejection_tests(findings.campaign),
-    "reasons": lambda findings: losses.reasons(findings.campaign),
     "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
     "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.comparisons),
     "places": lambda findings: balance.places(findings.campaign),
@@ -95,7 +94,6 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "claims": lambda findings: claims(claim_inputs(findings))[0],
     "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
     "drift": lambda findings: stability.drift(findings["block_means"], findings.declared.confidence),
-    "canaries": lambda findings: stability.canaries(findings["block_means"], findings.declared.confidence),
     "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
     "aa_calibration": lambda findings: diagnostics.aa_calibration(
         findings["aa_p_values"], findings.hypotheses.confidence
