@@ -1,9 +1,8 @@
 """Whether protocols were measured side by side: in the same blocks, at the same time, at all places of a block."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
+from itertools import compress, product
 
 import numpy as np
 import pandas as pd
@@ -22,17 +21,10 @@ EPOCH, MINUTE = pd.Timestamp(0, tz="UTC"), pd.Timedelta(minutes=1)
 UNBALANCED_EFFECT, UNBALANCED_P = 0.1, 0.001
 PAIR_COLUMNS = ["reference", "compared", "network", "blocks", "together", "complete", "gap_minutes", "within_hour"]
 PAIR_COLUMNS += ["sites", "single_sites", "warning"]
-# The faults that a pair may have on a network, each with its test on a row of `pair_balance`.
-APART, INCOMPLETE, FAR, UNKNOWN, SINGLE = (
+# The faults that a pair may have on a network.
+FAULTS = APART, INCOMPLETE, FAR, UNKNOWN, SINGLE = (
     "blocks of one alone", "incomplete blocks", "not together", "no starts", "sites of one alone",
 )  # fmt: skip
-FAULTS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
-    APART: lambda row: row["together"] < LEAST_SHARE,
-    INCOMPLETE: lambda row: row["complete"] < LEAST_SHARE <= row["together"],
-    FAR: lambda row: row["within_hour"] < LEAST_SHARE,
-    UNKNOWN: lambda row: bool(np.isnan(row["within_hour"])),
-    SINGLE: lambda row: bool(row["single_sites"]),
-}
 
 
 def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame:
@@ -53,19 +45,14 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
         # Blocks x protocols: 1 if the run is valid, 0 if it is not, NaN if it was not tried.
         blocks = _by_block(runs.assign(valid=runs["valid"].astype(float)), "valid", pair)
         sites = blocks.groupby("site").max() == 1
+        single = list(sites.index[sites.sum(axis=1) == 1])
+        together, complete = blocks.notna().all(axis=1).mean(), (blocks == 1).all(axis=1).mean()
         gaps = _gaps(runs, pair)
-        row = {
-            **pair._asdict(),
-            "network": network,
-            "blocks": len(blocks),
-            "together": blocks.notna().all(axis=1).mean(),
-            "complete": (blocks == 1).all(axis=1).mean(),
-            "gap_minutes": gaps.median(),
-            "within_hour": (gaps <= SIDE_BY_SIDE / MINUTE).mean() if gaps.notna().any() else np.nan,
-            "sites": int(sites.all(axis=1).sum()),
-            "single_sites": ", ".join(sites.index[sites.sum(axis=1) == 1]),
-        }
-        rows.append({**row, "warning": "; ".join(fault for fault, has in FAULTS.items() if has(row))})
+        near = (gaps <= SIDE_BY_SIDE / MINUTE).mean() if gaps.notna().any() else np.nan
+        is_incomplete = complete < LEAST_SHARE <= together
+        faults = [together < LEAST_SHARE, is_incomplete, near < LEAST_SHARE, np.isnan(near), len(single) > 0]
+        row = [*pair, network, len(blocks), together, complete, gaps.median(), near, sites.all(axis=1).sum()]
+        rows.append([*row, ", ".join(single), "; ".join(compress(FAULTS, faults))])
     return pd.DataFrame(rows, columns=PAIR_COLUMNS)
 
 

@@ -7,6 +7,7 @@ Settings that were withdrawn (`dataset.table.GivenUp`) belong to no comparison a
 """
 
 from collections.abc import Mapping
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -126,11 +127,10 @@ def rejection_tests(campaign: CampaignTable) -> pd.DataFrame:
             share, others_share = (np.nanmean(runs[which]) if more.any() else np.nan for which in (more, ~more))
             of_kind = attempts[(attempts["network"] == network) & attempts["kind"].isin(["", kind])]
             longer_share, longer_p = _longer(of_kind)
-            longer_p = min(tests * longer_p, 1.0)
-            names = ", ".join(np.array(protocols)[more])
-            warning = "; ".join(word for word, is_one in ((MORE, more.any()), (LONGER, longer_p < WARNING_P)) if is_one)
-            row = [network, kind, int(total), names, share, others_share, np.fmin.reduce(p), longer_share, longer_p]
-            rows.append([*row, warning])
+            longer_p = float(np.minimum(1, tests * longer_p))
+            warning = "; ".join(compress((MORE, LONGER), (more.any(), longer_p < WARNING_P)))
+            row = [network, kind, int(total), ", ".join(compress(protocols, more)), share, others_share]
+            rows.append([*row, np.fmin.reduce(p), longer_share, longer_p, warning])
     table = pd.DataFrame(rows, columns=REJECTION_COLUMNS)
     return table.sort_values("network", key=lambda names: names.map(networks.index), kind="stable", ignore_index=True)
 

@@ -8,6 +8,7 @@ medians and ranks, which the remaining wrong waits hardly move.
 """
 
 from collections.abc import Mapping
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 from analysis.attempts import cube, tried_in
 from analysis.runs import CampaignTable, records
 from analysis.stability import ALARM_P, LARGE_CHANGE
-from analysis.statistics.contrast_table import corrected, holm
+from analysis.statistics.contrast_table import holm
 from analysis.statistics.dependence import signed_ranks_p
 from analysis.statistics.gain import median
 from analysis.statistics.hypotheses import Hypotheses
@@ -28,10 +29,9 @@ from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 EFFECT_SHARE = 0.5
 # If threads wait for more than this share of the time in which they have work, all work takes more than twice as long.
 BUSY_SHARE = 0.5
-# Waits of more than this many threads that wait during the whole load count as impossible. The table does not have the
-# number of threads with work. In `data/reference`, whose two cores were saturated, it was 4.1 on average over the load
-# of TCP+ or QUIC that waited most, and 2.8 of them waited. More load on the machine stretches a load's waits and its
-# duration alike, so it hardly raises that number.
+# Waits of more than this many threads that wait during the whole load count as impossible. In `data/reference`, on two
+# saturated cores, 2.8 of the 4.1 threads with work waited on average in the load of TCP+ or QUIC that waited most. More
+# load on the machine stretches a load's waits and its duration alike, so it hardly raises that number.
 MOST_WAITING = 8
 # The ends of a load, until which waits are counted.
 ENDS = ("plt", "lvc")
@@ -68,10 +68,9 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
             wait_gain = _median(difference / time)
             tables.append(pd.DataFrame({**pair._asdict(), "metric": metric, **columns, "wait_gain": wait_gain}))
     table = pd.concat(tables).query("blocks > 0")
-    tests = corrected(table.drop_duplicates(OVER_SITES[:3]), holm, ("p",))
-    table = table.drop(columns=["gain", "p_corrected", "warning"])
-    table = table.merge(tests[[*OVER_SITES[:3], "p_corrected"]], on=OVER_SITES[:3])
-    table = table.merge(confirmatory[[*OVER_SITES, "gain"]], how="left", on=OVER_SITES)
+    table["p_corrected"] = holm(table["p"].mask(table.duplicated(OVER_SITES[:3])).to_numpy(dtype=float))
+    table["p_corrected"] = table.groupby(OVER_SITES[:3])["p_corrected"].transform("max")
+    table = table.drop(columns="gain").merge(confirmatory[[*OVER_SITES, "gain"]], how="left", on=OVER_SITES)
     return table.assign(warning=[_warning(row) for row in records(table)])[COLUMNS]
 
 
@@ -83,8 +82,7 @@ def _median(values: Array) -> Array:
 def _warning(row: Mapping[str, Any]) -> str:
     is_large = abs(row["wait_gain"]) > max(LARGE_CHANGE, EFFECT_SHARE * abs(row["gain"]))
     is_busy = max(row["share_reference"], row["share_compared"]) > BUSY_SHARE
-    faults = {DIFFERENT: is_large and row["p_corrected"] < ALARM_P, BUSY: is_busy}
-    return "; ".join(name for name, applies in faults.items() if applies)
+    return "; ".join(compress((DIFFERENT, BUSY), (is_large and row["p_corrected"] < ALARM_P, is_busy)))
 
 
 def possible_waits(runs: pd.DataFrame) -> "pd.Series[float]":
@@ -101,8 +99,3 @@ def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
     # The film is made from the load's output, and the load does not wait for it.
     work = runs[[name for name in PROCESSOR_COLUMNS if name in runs and not name.startswith("film")]]
     return wait / (wait + work.sum(axis=1, min_count=1))
-
-
-def has_warning(table: pd.DataFrame, fault: str) -> "pd.Series[bool]":
-    """Whether each row of the table of `waits` has the warning `fault`."""
-    return table["warning"].astype(str).str.split("; ").map(lambda faults: fault in faults).astype(bool)

@@ -8,7 +8,7 @@ Carry-over, and ratios that wander, make verdicts wrong whatever their size, so 
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import compress, product
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,12 @@ from scipy import stats
 
 from analysis.attempts import BLOCK, SETTING, in_places, tried_in
 from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable
+from analysis.statistics import dependence
 from analysis.statistics.contrast_table import CHANGE, contrast_columns, corrected, holm
-from analysis.statistics.dependence import (
-    LEAST_FREEDOM,
-    Codes,
-    batch_test,
-    carry_over_test,
-    correlation_p,
-    factor_test,
-    serial_correlation,
-    wander_test,
-)
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import WARNING_P
 from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
-from analysis.statistics.samples import Array, Samples, counts, frame, logarithms
+from analysis.statistics.samples import Samples, counts, frame, logarithms
 
 # The highest probability, for each table of this module, that one of its rows warns although nothing is wrong.
 ALARM_P = 0.002
@@ -128,14 +119,14 @@ def drift(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
         ends = slope + np.array([0, -1, 1]) * stats.t.ppf((1 + confidence) / 2, freedom) * error
         # Networks scatter unequally. The distances are scaled, so that no network dominates.
         scaled = (rest / rest.groupby(known["network"]).transform("std")).replace([np.inf, -np.inf], np.nan).dropna()
-        serial = serial_correlation(scaled.to_numpy(), freedom)
-        rows.append([metric, len(known), *np.expm1(ends), p, serial, 2 * correlation_p(abs(serial), freedom)])
+        serial = dependence.neighbour_test(scaled.to_numpy(), freedom)
+        rows.append([metric, len(known), *np.expm1(ends), p, *serial])
     columns = ["metric", "blocks", "drift", "drift_low", "drift_high", "drift_p", "serial", "serial_p"]
     table = pd.DataFrame(rows, columns=columns)
     drifts = _is_alarm(table["drift"], table["drift_p"] * len(table))
     are_alike = _is_alarm(table["serial"], table["serial_p"] * len(table), LARGE_CORRELATION)
-    phrases = zip(np.where(drifts, DRIFTS, ""), np.where(are_alike, ALIKE, ""), strict=True)
-    return table.assign(warning=["; ".join(filter(None, row)) for row in phrases])
+    found = zip(drifts, are_alike, strict=True)
+    return table.assign(warning=["; ".join(compress((DRIFTS, ALIKE), row)) for row in found])
 
 
 def _slope(table: pd.DataFrame, cause: str, key: list[str]) -> tuple[float, float, float, int, "pd.Series[float]"]:
@@ -145,7 +136,7 @@ def _slope(table: pd.DataFrame, cause: str, key: list[str]) -> tuple[float, floa
     groups = table.groupby(key)
     x, y = (table[name] - groups[name].transform("mean") for name in (cause, "off"))
     freedom, total = len(table) - int(groups.ngroups) - 1, float((x**2).sum())
-    if freedom < LEAST_FREEDOM or not np.ptp(y) or not total:
+    if freedom < dependence.LEAST_FREEDOM or not np.ptp(y) or not total:
         return np.nan, np.nan, np.nan, freedom, y
     slope = float((x * y).sum()) / total
     rest = y - slope * x
@@ -182,20 +173,17 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
     return table.assign(warning=np.where(is_large, "depends on the " + table["factor"], ""))
 
 
-def _step(metric: str, table: pd.DataFrame, factor: str, key: Sequence[str], *others: Sequence[str]) -> list[Any]:
-    """The row of `steps` on the column `factor` of `table`, beside the groups of `key` and of `others`."""
+def _step(metric: str, table: pd.DataFrame, factor: str, key: Sequence[str], *more: Sequence[str]) -> list[Any]:
+    """The row of `steps` on the column `factor` of `table`, beside the groups of `key` and of `more`."""
     # A group with one level of the factor says nothing about it, and its level might be one that no other group has.
     some = table[table.groupby(list(key))[factor].transform("nunique") > 1]
-    test = factor_test(some["off"].to_numpy(), _codes(some, factor), [_codes(some, *by) for by in (key, *others)])
-    return [factor, metric, len(test.effects), test.spread, test.p]
+    others = [_codes(some, *columns) for columns in (key, *more)]
+    test = dependence.factor_test(some["off"].to_numpy(), _codes(some, factor), others)
+    spread = float(np.expm1(np.ptp(test.effects))) if len(some) else np.nan
+    return [factor, metric, len(test.effects), spread, test.p]
 
 
-def _on(network: str, runs: pd.DataFrame, log: Array) -> pd.DataFrame:
-    """The `runs` on `network` that have a finite `log`, which is added as a column."""
-    return runs.assign(log=log)[(runs["network"] == network).to_numpy() & np.isfinite(log)]
-
-
-def _codes(runs: pd.DataFrame, *columns: str) -> Codes:
+def _codes(runs: pd.DataFrame, *columns: str) -> dependence.Codes:
     """The number of the group of each of `runs` by these columns."""
     return np.asarray(runs.groupby(list(columns)).ngroup())
 
@@ -214,13 +202,14 @@ def carry_over(campaign: CampaignTable, metrics: Sequence[str]) -> pd.DataFrame:
     runs = in_places(tried_in(campaign)).query("valid").dropna(subset="previous")
     rows = []
     for network, metric in product(campaign.networks, metrics):
-        known = _on(network, runs, logarithms(runs[metric].to_numpy(dtype=float)))
+        known = runs[runs["network"] == network]
+        known = known.assign(log=logarithms(known[metric].to_numpy(dtype=float))).dropna(subset="log")
         known = known[known.groupby(BLOCK)["log"].transform("size") > 1]
         if known.empty:
             continue
         factors = (["previous"], ["site"], ["site", "protocol"], BLOCK, ["place"])
         previous, *others = (_codes(known, *columns) for columns in factors)
-        test, effects = carry_over_test(known["log"].to_numpy(), previous, *others)
+        test, effects = dependence.carry_over_test(known["log"].to_numpy(), previous, *others)
         row: dict[str, Any] = {"network": network, "metric": metric, "runs": len(known), "p": test.p}
         if np.isfinite([test.p, *effects]).all():
             names = sorted(set(known["previous"]))
@@ -249,15 +238,15 @@ def wandering(
         reference, compared = (runs[runs["protocol"] == name] for name in pair)
         both = reference.merge(compared, on=BLOCK, suffixes=("", "_compared"))
         both["begin"] = both[["started", "started_compared"]].min(axis=1)
-        both = both.sort_values("begin", kind="stable")
-        logs = logarithms((both[f"{metric}_compared"] / both[metric]).to_numpy(dtype=float))
+        both["log"] = logarithms((both[f"{metric}_compared"] / both[metric]).to_numpy(dtype=float))
+        both = both.sort_values("begin", kind="stable").dropna(subset="log")
         ratios = block_ratios(samples, pair)[:, :, samples.metrics.index(metric)]
         for network, of_sites in zip(samples.networks, ratios, strict=True):
-            known, mean = _on(network, both, logs), mean_over_sites(of_sites)
-            site, sitting = _codes(known, "site"), _codes(known, "sitting")
-            tests = [(BATCHES, *wander_test(known["log"].to_numpy(), site))] if len(known) else []
+            known, mean = both[both["network"] == network], mean_over_sites(of_sites)
+            log, site, sitting = known["log"].to_numpy(), _codes(known, "site"), _codes(known, "sitting")
+            tests = [(BATCHES, *dependence.wander_test(log, site))] if len(known) else []
             if sitting.max(initial=-1) + 1 >= LEAST_SITTINGS:
-                of_sittings = batch_test(known["log"].to_numpy(), site, sitting)
+                of_sittings = dependence.factor_test(dependence.normal_scores(log, site), sitting, [site])
                 tests.append((SITTINGS, of_sittings, np.nan, of_sittings.p))
             for kind, test, serial, p in tests:
                 gains = np.expm1([mean.centre, *mean.interval(confidence), *test.widened(mean).interval(confidence)])

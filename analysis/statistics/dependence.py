@@ -40,11 +40,6 @@ class FactorTest:
     within: int = 0
     p: float = np.nan
 
-    @property
-    def spread(self) -> float:
-        """The share by which the slowest level exceeds the fastest, if the values are ln(time)."""
-        return float(np.expm1(np.ptp(self.effects))) if len(self.effects) else float("nan")
-
     def widened(self, mean: MeanRatio) -> MeanRatio:
         """`mean`, a mean of the values, with the error that it has if the levels of the factor, batches of values, are
         the independent observations (batch means: Conway 1963, Some tactical problems in digital simulation)."""
@@ -119,48 +114,38 @@ def carry_over_test(
     return test, factor_test(np.clip(residuals, -reach, reach), previous, others).effects
 
 
-def batch_test(ratios: Array, site: Codes, batch: Codes) -> FactorTest:
-    """Whether the log ratios of some batches of blocks differ from those of others by more than blocks scatter; then
-    not the blocks but the batches are independent observations."""
-    return factor_test(normal_scores(ratios, site), batch, [site])
-
-
 def wander_test(ratios: Array, site: Codes) -> tuple[FactorTest, float, float]:
     """Whether the log ratios of the blocks of one network, in the order of measuring, wander.
 
     A ratio that wanders slowly makes batches of successive blocks differ; one that wanders fast makes neighbours alike.
     Returns the test of sqrt(blocks) / 2 batches, each of four times as many blocks (with shorter batches, ratios that
-    wander slowly would make neighbouring batches alike); the correlation of each block with the one before it, at any
-    site, of normal scores within sites; and the p value of both together (Bonferroni). NaN if there are too few blocks.
+    wander slowly would make neighbouring batches alike); the correlation of neighbours, of normal scores within sites;
+    and the p value of both together (Bonferroni). NaN if there are too few blocks.
     """
-    blocks = len(ratios)
+    blocks, scores = len(ratios), normal_scores(ratios, site)
     number = max(LEAST_BATCHES, round(np.sqrt(blocks) / 2))
-    batches = batch_test(ratios, site, np.arange(blocks) * number // max(1, blocks))
-    scores = without(normal_scores(ratios, site)[:, None], [site])[:, 0]
-    freedom = blocks - len(np.unique(site)) - 1
-    correlation = serial_correlation(scores, freedom)
-    # A one-sided test: blocks that are less alike than by chance do not wander.
-    known = [p for p in (batches.p, correlation_p(correlation, freedom)) if np.isfinite(p)]
+    batches = factor_test(scores, np.arange(blocks) * number // max(1, blocks), [site])
+    residuals = without(scores[:, None], [site])[:, 0]
+    correlation, p = neighbour_test(residuals, blocks - len(np.unique(site)) - 1)
+    # Blocks that are less alike than by chance do not wander.
+    one_sided_p = p / 2 if correlation > 0 else 1 - p / 2
+    known = [p for p in (batches.p, one_sided_p) if np.isfinite(p)]
     return batches, correlation, min(1.0, len(known) * min(known)) if known else np.nan
 
 
-def serial_correlation(values: Array, freedom: int) -> float:
-    """The correlation of each value with the one before it; NaN if they have too few degrees of `freedom` or no
-    scatter."""
+def neighbour_test(values: Array, freedom: int) -> tuple[float, float]:
+    """The correlation of each value with the one before it, and the two-sided p value of none, by Fisher's z of
+    `freedom` + 1 independent pairs; NaN if these are too few, or without scatter."""
     if freedom + 1 < LEAST_FREEDOM or len(values) < 3 or min(np.ptp(values[:-1]), np.ptp(values[1:])) <= CONSTANT:
-        return float("nan")
-    return float(np.corrcoef(values[:-1], values[1:])[0, 1])
-
-
-def correlation_p(correlation: float, freedom: float) -> float:
-    """The one-sided p value of no positive correlation, by Fisher's z of `freedom` + 1 independent pairs."""
+        return np.nan, np.nan
+    correlation = float(np.corrcoef(values[:-1], values[1:])[0, 1])
     z = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
-    return float(stats.norm.sf(z * np.sqrt(max(freedom - 2, 1))))
+    return correlation, float(2 * stats.norm.sf(abs(z) * np.sqrt(max(freedom - 2, 1))))
 
 
 def signed_ranks_p(differences: Array) -> Array:
-    """The two-sided p value of exchangeable runs of a block, from their `differences` (… x sites x blocks; NaN: unknown),
-    by Wilcoxon's signed ranks. 1 if all known differences are 0, NaN if none is known.
+    """The two-sided p value of runs of a block that are exchangeable, by Wilcoxon's signed ranks, from their
+    `differences` (… x sites x blocks; NaN: unknown). 1 if all known differences are 0, NaN if none is known.
 
     Ranks are within sites, which are weighted by 1 / (blocks + 1), as in van Elteren's test (1960, On the combination
     of independent two-sample tests of Wilcoxon). The p value is that of a normal distribution whose variance is that of

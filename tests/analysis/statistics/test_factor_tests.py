@@ -10,9 +10,9 @@ from support.analysis_truth import consistent
 
 from analysis.statistics.dependence import (
     Codes,
-    batch_test,
     carry_over_test,
     factor_test,
+    normal_scores,
     wander_test,
 )
 from analysis.statistics.ratios import MeanRatio, of_numbers
@@ -130,7 +130,7 @@ def test_the_error_from_batches_covers_a_ratio_that_wanders() -> None:
 
 def test_the_error_is_not_widened_if_batches_are_alike() -> None:
     values, site = ratios(1)
-    test = batch_test(values, site, np.arange(len(values)) % 3)
+    test = factor_test(normal_scores(values, site), np.arange(len(values)) % 3, [site])
     assert test.f < 1
     wide: MeanRatio = test.widened(of_numbers(0.0, 0.01, len(values)))
     assert (wide.error, wide.freedom) == (0.01, 2)
