@@ -61,18 +61,10 @@ ANALYSES: Mapping[Table, Analysis] = {
     "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
     "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.comparisons),
     "places": lambda findings: balance.places(findings.campaign),
-    "halves": lambda findings: stability.halves(
-        findings.samples, findings.declared.family, findings.declared.family_metrics, findings.declared.confidence
-    ),
+    "halves": lambda findings: stability.halves(findings.samples, findings.declared),
     "block_means": lambda findings: stability.block_means(findings.campaign),
     "carry_over": lambda findings: stability.carry_over(findings.campaign, findings.declared.family_metrics),
-    "wandering": lambda findings: stability.wandering(
-        findings.campaign,
-        findings.samples,
-        findings.declared.family,
-        findings.declared.family_metrics,
-        findings.declared.confidence,
-    ),
+    "wandering": lambda findings: stability.wandering(findings.campaign, findings.samples, findings.declared),
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
     "variants": lambda findings: VARIANTS(findings.campaign, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),

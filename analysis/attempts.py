@@ -11,16 +11,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from analysis.runs import (
-    CANARY_PREFIX,
-    CONCURRENT_LOADS,
-    LANE,
-    MACHINE,
-    CampaignTable,
-    gates,
-    metrics_in,
-    processor_columns_in,
-)
+from analysis.runs import LANE, MACHINE, CampaignTable, gates, metrics_in, processor_columns_in
 from analysis.samples import blocks_of, sittings_of, starts_of
 from analysis.statistics.samples import Array
 from dataset.gates import KIND_OF_GATE, LOAD, PAGE, SUPERSEDED
@@ -49,11 +40,8 @@ def _with_gates(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
-    """Why attempts do not count, from a campaign's attempts.
-
-    Columns: network, protocol, kind (`dataset.gates.KINDS`; empty if another attempt superseded them), gate, excluded
-    (attempts), runs, and example (the full reason of one attempt).
-    """
+    """Why attempts of `runs` do not count: columns network, protocol, kind (`dataset.gates.KINDS`; empty if another
+    attempt superseded them), gate, excluded (attempts), runs, and example (the full reason of one attempt)."""
     excluded = _with_gates(runs.assign(number=runs.groupby(RUN).ngroup()))[~runs["valid"]]
     groups = excluded.groupby(["network", "protocol", "kind", "gate"], sort=False)
     return groups.agg(excluded=("gate", "size"), runs=("number", "nunique"), example=("reason", "first")).reset_index()
@@ -62,12 +50,11 @@ def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
 def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """One row for each run that was tried, in the order of the runs' starts. `runs` has one row per attempt.
 
-    Columns: network, site, protocol, run; block (`analysis.samples.blocks_of`); attempts (their number); valid (one
-    attempt counts); judged (an attempt said something about the page); lost (the first such attempt was rejected); gate
-    (that rejected it; else empty). Then, of the attempt that counts, else of the last one: started (NaT if unknown),
-    sitting (`analysis.samples.sittings_of`), previous (the protocol of the attempt before it, valid or not, in the same
-    lane and sitting; missing if unknown); machine, lane, concurrent_loads and the canaries, if the campaign has them.
-    Of the attempt that counts: the metrics and the processor's share.
+    Columns: attempts (their number); judged (an attempt said something about the page); lost (the first such attempt
+    was rejected); gate (that rejected it; else empty). The columns of `runs` are those of the attempt that counts, else
+    of the last one, which has no metrics and no processor's share. So are block (`analysis.samples.blocks_of`), started
+    (NaT if unknown), sitting (`analysis.samples.sittings_of`) and previous (the protocol of the attempt before it,
+    valid or not, in the same lane and sitting; missing if unknown).
     """
     runs = runs.assign(started=starts_of(runs), sitting=sittings_of(runs), block=blocks_of(runs))
     in_lane = [name for name in (MACHINE, LANE, "sitting") if name in runs]
@@ -86,9 +73,7 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
         gate=first["gate"].fillna(""),
         **table[metrics].where(table["valid"]),
     )
-    others = [name for name in table if name in (MACHINE, LANE, CONCURRENT_LOADS) or name.startswith(CANARY_PREFIX)]
-    columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", "sitting", "previous"]
-    return table[[*columns, *others, *metrics]].sort_values(["started", "block"], kind="stable", ignore_index=True)
+    return table.sort_values(["started", "block"], kind="stable", ignore_index=True)
 
 
 @lru_cache(maxsize=1)
@@ -104,10 +89,8 @@ def in_places(tried: pd.DataFrame) -> pd.DataFrame:
 
 
 def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:
-    """A column of `tried_runs` as an array: networks x sites x protocols x blocks; NaN where there is no run.
-
-    Sites are in alphabetical order. The blocks of each network and site begin at index 0.
-    """
+    """A column of `tried_runs` as an array: networks x sites (in alphabetical order) x protocols x blocks (from index 0
+    on at each network and site); NaN where there is no run."""
     places = tried.groupby(["network", "site"])["block"].rank("dense").astype(int)
     axes = [list(networks), sorted(set(tried["site"])), list(protocols), range(1, max(places, default=0) + 1)]
     values = tried[column].astype(float).groupby([*(tried[name] for name in SETTING), places]).last()

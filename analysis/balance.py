@@ -104,9 +104,9 @@ def place_test(campaign: CampaignTable) -> PlaceTest:
     """The test over all networks whether blocks have their protocols in random order.
 
     Exactly one protocol of a block is measured first, one second, and so on. So the counts of protocols by place are
-    not independent, and Pearson's chi-squared is too large (twice too large for two protocols). This is the test of
-    Anderson (1959, Use of contingency tables in the analysis of consumer preference studies): it uses the covariance
-    that the counts have if orders are random. Here it is extended to blocks with different sets of protocols.
+    not independent, and Pearson's chi-squared is too large (twice too large for two protocols). This is Anderson's test
+    (1959, Use of contingency tables in the analysis of consumer preference studies), which uses the covariance that the
+    counts have if orders are random, extended to blocks with different sets of protocols.
     """
     table = in_places(tried_in(campaign))
     names = sorted(set(table["protocol"]))

@@ -42,14 +42,12 @@ def aa_calibration(p_values: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """
     rows = []
     for (kind, metric), p in p_values.groupby(["kind", "metric"], sort=False)["anova_p"]:
+        uniform_p = stats.kstest(p, "uniform").pvalue
         for level in UNIFORM_LEVELS:
             below = int((p < level).sum())
             interval = proportion_confint(below, len(p), alpha=1 - confidence, method="beta")
-            is_too_many = stats.binomtest(below, len(p), level, "greater").pvalue < WARNING_P
-            warning = "finds too much" if is_too_many else ""
-            rows.append(
-                [kind, metric, len(p), level, below / len(p), *interval, stats.kstest(p, "uniform").pvalue, warning]
-            )
+            warning = "finds too much" if stats.binomtest(below, len(p), level, "greater").pvalue < WARNING_P else ""
+            rows.append([kind, metric, len(p), level, below / len(p), *interval, uniform_p, warning])
     columns = ["kind", "metric", "tests", "level", "found", "low", "high", "uniform_p", "warning"]
     return pd.DataFrame(rows, columns=columns)
 

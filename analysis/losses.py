@@ -138,9 +138,8 @@ def rejection_tests(campaign: CampaignTable) -> pd.DataFrame:
 def _longer(attempts: pd.DataFrame) -> tuple[float, float]:
     """longer_share and its p value: the durations of rejected `attempts` against those of the attempts that count.
 
-    Rank sums within settings, with settings weighted by 1 / (attempts + 1) as in van Elteren's test, against the normal
-    distribution. Every load of a setting would be equally likely to be rejected if rejections did not depend on the
-    duration. Both are NaN if no duration of a rejected attempt is known.
+    If rejections did not depend on the duration, all loads of a setting would be equally likely to be rejected. So p is
+    that of rank sums within settings (van Elteren's test). Both are NaN if no duration of a rejected attempt is known.
     """
     times = attempts.reindex(columns=list(DURATIONS)).apply(pd.to_numeric, errors="coerce")
     is_rejected, has_first = attempts["kind"] != "", times[DURATIONS[0]].notna()
@@ -163,10 +162,8 @@ def _longer(attempts: pd.DataFrame) -> tuple[float, float]:
 
 
 def empty_settings(campaign: CampaignTable) -> pd.DataFrame:
-    """The settings of the campaign's whole grid that have no valid run.
-
-    Columns: network, site, protocol, tried (runs), gate (which rejected most of its attempts; empty if there was none).
-    """
+    """The settings of the campaign's whole grid that have no valid run: columns network, site, protocol, tried (runs),
+    gate (which rejected most of its attempts; empty if there was none)."""
     grid = pd.MultiIndex.from_product(_names(campaign).values(), names=SETTING)
     tried = tried_in(campaign).groupby(SETTING)["valid"].agg(tried="size", valid="sum")
     rejected = rejections(campaign.runs).query("kind != ''").groupby(SETTING)["gate"].agg(lambda names: names.mode()[0])
@@ -232,8 +229,7 @@ def _bounds_warning(row: Mapping[str, Any]) -> str:
 
 
 def given_up(campaign: CampaignTable) -> dict[Cell, GivenUp]:
-    """The sites that were given up or withdrawn, by their names and those of their networks in each browser. Raises
-    EyelevelError."""
+    """The sites that were given up or withdrawn, by site and network in each browser. Raises EyelevelError."""
     entries, clients = read_given_up(campaign.folder), campaign.clients.items()
     return {(one.site, name): one for one in entries for name, client in clients if client.network == one.network}
 

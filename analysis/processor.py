@@ -33,8 +33,6 @@ BUSY_SHARE = 0.5
 # saturated cores, 2.8 of the 4.1 threads with work waited on average in the load of TCP+ or QUIC that waited most. More
 # load on the machine stretches a load's waits and its duration alike, so it hardly raises that number.
 MOST_WAITING = 8
-# The ends of a load, until which waits are counted.
-ENDS = ("plt", "lvc")
 DIFFERENT, BUSY = "waits differ", "saturated"
 COLUMNS = [*OVER_SITES, "blocks", "wait_reference", "wait_compared", "difference_ms", "share_reference"]
 COLUMNS += ["share_compared", "wait_gain", "gain", "p", "p_corrected", "warning"]
@@ -89,7 +87,8 @@ def possible_waits(runs: pd.DataFrame) -> "pd.Series[float]":
     """How long the threads of each run waited for a processor, in ms; NaN if it is not known, or if they cannot have
     waited for so long."""
     waits_ms = runs.get(PROCESSOR_WAIT, pd.Series(np.nan, runs.index))
-    return waits_ms.mask(waits_ms > MOST_WAITING * runs[[name for name in ENDS if name in runs]].max(axis=1))
+    # Waits are counted until the later of these ends of a load.
+    return waits_ms.mask(waits_ms > MOST_WAITING * runs[[name for name in ("plt", "lvc") if name in runs]].max(axis=1))
 
 
 def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":

@@ -1,12 +1,11 @@
-"""Whether conditions were stable while a campaign was measured: diagnostics that fail if they were not.
+"""Whether conditions were stable while a campaign was measured.
 
-The first half of a campaign is compared with the second half; two random halves would be alike whatever happens. For
-effects of the machine the unit is a block: its runs share the state of the machine, and the canary. A warning needs a
-change that is large, and rarer by chance than ALARM_P, so that all diagnostics together are wrong in few campaigns.
+For effects of the machine the unit is a block, since its runs share the state of the machine. A warning needs a change
+that is large, and rarer by chance than ALARM_P, so that all diagnostics together are wrong in few campaigns.
 Carry-over, and ratios that wander, make verdicts wrong whatever their size, so they warn at WARNING_P.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import compress, product
 from typing import Any
@@ -19,7 +18,7 @@ from analysis.attempts import BLOCK, SETTING, in_places, tried_in
 from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable
 from analysis.statistics import dependence
 from analysis.statistics.contrast_table import CHANGE, contrast_columns, corrected, holm
-from analysis.statistics.hypotheses import Pair
+from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import WARNING_P
 from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
 from analysis.statistics.samples import Samples, counts, frame, logarithms
@@ -36,27 +35,27 @@ DRIFTS, ALIKE = "drifts", "neighbours are alike"
 CELL = BLOCK[:2]
 
 
-def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], confidence: float) -> pd.DataFrame:
+def halves(samples: Samples, declared: Hypotheses) -> pd.DataFrame:
     """The second half of each setting's blocks compared with the first, as the mean over sites.
 
     Columns: kind (ratio: of a pair, within blocks; time: of one protocol, in `compared`), reference, compared, metric,
     network, sites (with at least two blocks), change (share: 0.1 is 10 % more in the second half) with low and high, p,
     p_corrected (Holm's over the table), warning.
     """
-    logs = [(RATIO, pair, block_ratios(samples, pair)) for pair in samples.measured(pairs)]
+    logs = [(RATIO, pair, block_ratios(samples, pair)) for pair in samples.measured(declared.family)]
     logs += [(TIME, Pair("", name), logarithms(samples.of(name))) for name in samples.protocols]
     tables = []
     for kind, pair, values in logs:
         # metrics x networks x sites x blocks
-        cells = np.moveaxis(values, 2, 0)[[samples.metrics.index(name) for name in metrics]]
+        cells = np.moveaxis(values, 2, 0)[[samples.metrics.index(name) for name in declared.family_metrics]]
         size = counts(cells)
         is_first = 2 * np.isfinite(cells).cumsum(axis=-1) <= size[..., None]
         # A site with one block has no halves.
         first, second = (np.where(half & (size[..., None] > 1), cells, np.nan) for half in (is_first, ~is_first))
         change = independent_difference(mean_over_sites(first), mean_over_sites(second))
         columns = {"kind": kind, **pair._asdict(), "sites": (size > 1).sum(axis=-1)}
-        columns |= contrast_columns(change, confidence, CHANGE)
-        tables.append(frame(columns, metric=metrics, network=samples.networks))
+        columns |= contrast_columns(change, declared.confidence, CHANGE)
+        tables.append(frame(columns, metric=declared.family_metrics, network=samples.networks))
     table = corrected(pd.concat(tables, ignore_index=True), holm, ("p",))
     return table.assign(warning=np.where(_is_alarm(table["change"], table["p_corrected"]), "changes", ""))
 
@@ -83,11 +82,8 @@ def residuals(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def block_means(campaign: CampaignTable) -> pd.DataFrame:
-    """How slow each block was: one row for each block with one of the `residuals`, in the order of measuring.
-
-    Columns: network, site, block, machine and lane if the campaign has them, and off_<metric>: the mean over the
-    block's runs, less the mean of its site and network.
-    """
+    """How slow each block with `residuals` was, in the order of measuring: columns network, site, block, machine and
+    lane if the campaign has them, and off_<metric> (the mean over its runs, less the mean of its site and network)."""
     runs = residuals(campaign)
     # The runs of a block in all browsers were measured together.
     runs = runs.assign(network=runs["network"].map(lambda name: campaign.clients[name].network))
@@ -222,10 +218,8 @@ def carry_over(campaign: CampaignTable, metrics: Sequence[str]) -> pd.DataFrame:
     return table.assign(warning=np.where(table["p_corrected"] < WARNING_P, "carry-over", ""))
 
 
-def wandering(
-    campaign: CampaignTable, samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], confidence: float
-) -> pd.DataFrame:
-    """Whether the ratios of `pairs` change while they are measured, by more than runs scatter.
+def wandering(campaign: CampaignTable, samples: Samples, declared: Hypotheses) -> pd.DataFrame:
+    """Whether the ratios of the declared family change while they are measured, by more than runs scatter.
 
     Columns: kind (batches: `dependence.wander_test`; sittings: if at least LEAST_SITTINGS have blocks of both
     protocols, these are compared), reference, compared, network, metric, blocks, groups (batches or sittings), serial
@@ -234,7 +228,7 @@ def wandering(
     """
     runs = residuals(campaign)
     rows = []
-    for pair, metric in product(samples.measured(pairs), metrics):
+    for pair, metric in product(samples.measured(declared.family), declared.family_metrics):
         reference, compared = (runs[runs["protocol"] == name] for name in pair)
         both = reference.merge(compared, on=BLOCK, suffixes=("", "_compared"))
         both["begin"] = both[["started", "started_compared"]].min(axis=1)
@@ -249,8 +243,9 @@ def wandering(
                 of_sittings = dependence.factor_test(dependence.normal_scores(log, site), sitting, [site])
                 tests.append((SITTINGS, of_sittings, np.nan, of_sittings.p))
             for kind, test, serial, p in tests:
-                gains = np.expm1([mean.centre, *mean.interval(confidence), *test.widened(mean).interval(confidence)])
-                rows.append([kind, *pair, network, metric, len(known), len(test.effects), serial, *gains, p])
+                ends = [end for of in (mean, test.widened(mean)) for end in of.interval(declared.confidence)]
+                row = [kind, *pair, network, metric, len(known), len(test.effects), serial]
+                rows.append([*row, *np.expm1([mean.centre, *ends]), p])
     columns = ["kind", *Pair._fields, "network", "metric", "blocks", "groups", "serial", "gain", "low", "high"]
     table = pd.DataFrame(rows, columns=[*columns, "wide_low", "wide_high", "p"])
     table["p_corrected"] = table.groupby("kind")["p"].transform(lambda p: holm(p.to_numpy()))

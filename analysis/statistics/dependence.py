@@ -25,8 +25,6 @@ LEAST_FREEDOM = 4
 EXACT, CONSTANT = 1e-12, 1e-9
 # A factor of which the others leave a smaller share is determined by them.
 SMALL_EFFECT = 1e-6
-# There are at least so many batches of blocks.
-LEAST_BATCHES = 4
 
 
 @dataclass(frozen=True)
@@ -118,12 +116,12 @@ def wander_test(ratios: Array, site: Codes) -> tuple[FactorTest, float, float]:
     """Whether the log ratios of the blocks of one network, in the order of measuring, wander.
 
     A ratio that wanders slowly makes batches of successive blocks differ; one that wanders fast makes neighbours alike.
-    Returns the test of sqrt(blocks) / 2 batches, each of four times as many blocks (with shorter batches, ratios that
-    wander slowly would make neighbouring batches alike); the correlation of neighbours, of normal scores within sites;
-    and the p value of both together (Bonferroni). NaN if there are too few blocks.
+    Returns the test of sqrt(blocks) / 2 batches, but at least four, each of four times as many blocks (with shorter
+    ones, ratios that wander slowly would make neighbouring batches alike); the correlation of neighbours, of normal
+    scores within sites; and the p value of both together (Bonferroni). NaN if there are too few blocks.
     """
     blocks, scores = len(ratios), normal_scores(ratios, site)
-    number = max(LEAST_BATCHES, round(np.sqrt(blocks) / 2))
+    number = max(4, round(np.sqrt(blocks) / 2))
     batches = factor_test(scores, np.arange(blocks) * number // max(1, blocks), [site])
     residuals = without(scores[:, None], [site])[:, 0]
     correlation, p = neighbour_test(residuals, blocks - len(np.unique(site)) - 1)

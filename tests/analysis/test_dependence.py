@@ -26,8 +26,7 @@ def carried(table: CampaignTable) -> pd.DataFrame:
 
 def wandering(table: CampaignTable) -> pd.DataFrame:
     declared = hypotheses.load().restricted_to(table.protocols, table.metrics)
-    family, metrics = declared.family, declared.family_metrics
-    return stability.wandering(table, samples_of(table), family, metrics, declared.confidence)
+    return stability.wandering(table, samples_of(table), declared)
 
 
 @pytest.mark.slow

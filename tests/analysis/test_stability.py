@@ -23,7 +23,7 @@ def tables(table: CampaignTable) -> list[pd.DataFrame]:
     declared = hypotheses.load().restricted_to(table.protocols, table.metrics)
     blocks = stability.block_means(table)
     return [
-        stability.halves(samples_of(table), declared.family, declared.family_metrics, declared.confidence),
+        stability.halves(samples_of(table), declared),
         stability.drift(blocks, declared.confidence),
         stability.steps(table, blocks),
     ]
