@@ -121,8 +121,8 @@ def drift(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=columns)
     drifts = _is_alarm(table["drift"], table["drift_p"] * len(table))
     are_alike = _is_alarm(table["serial"], table["serial_p"] * len(table), LARGE_CORRELATION)
-    found = zip(drifts, are_alike, strict=True)
-    return table.assign(warning=["; ".join(compress((DRIFTS, ALIKE), row)) for row in found])
+    alarms = zip(drifts, are_alike, strict=True)
+    return table.assign(warning=["; ".join(compress((DRIFTS, ALIKE), row)) for row in alarms])
 
 
 def _slope(table: pd.DataFrame, cause: str, key: list[str]) -> tuple[float, float, float, int, "pd.Series[float]"]:

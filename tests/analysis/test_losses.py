@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -219,7 +220,7 @@ def test_that_protocols_are_equivalent_may_rest_on_the_losses() -> None:
 def test_the_range_of_equivalence_is_symmetric_in_logarithms(
     gain_low: float, gain_high: float, is_shaken: bool
 ) -> None:
-    row = dict.fromkeys(("reference", "compared", "network", "metric"), "x")
+    row: dict[str, Any] = dict.fromkeys(("reference", "compared", "network", "metric"), "x")
     row |= {"verdict": EQUIVALENT, "margin": 0.025, "gain": 0.0, "gain_low": gain_low, "gain_high": gain_high}
     assert bool(losses._bounds_warning(row | {"lost_reference": 1, "lost_compared": 0})) is is_shaken
     # Losses cannot affect contrasts without losses.
