@@ -52,27 +52,18 @@ ANALYSES: Mapping[Table, Analysis] = {
     "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
     "power": lambda findings: blocks_needed(findings.samples, findings.declared, findings.campaign.networks),
     "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
-    "residuals": lambda findings: diagnostics.residuals(findings.campaign.runs),
+    "residuals": lambda findings: stability.residuals(findings.campaign),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
     "exclusions": lambda findings: exclusions(findings.campaign.runs),
     "success_rates": lambda findings: losses.success_rates(findings.campaign),
     "rejections": lambda findings: losses.rejection_tests(findings.campaign),
-    "reasons": lambda findings: losses.reasons(findings.campaign),
     "empty_settings": lambda findings: losses.empty_settings(findings.campaign),
     "pair_balance": lambda findings: balance.pair_balance(findings.campaign, findings.declared.comparisons),
     "places": lambda findings: balance.places(findings.campaign),
-    "halves": lambda findings: stability.halves(
-        findings.samples, findings.declared.family, findings.declared.family_metrics, findings.declared.confidence
-    ),
+    "halves": lambda findings: stability.halves(findings.samples, findings.declared),
     "block_means": lambda findings: stability.block_means(findings.campaign),
     "carry_over": lambda findings: stability.carry_over(findings.campaign, findings.declared.family_metrics),
-    "wandering": lambda findings: stability.wandering(
-        findings.campaign,
-        findings.samples,
-        findings.declared.family,
-        findings.declared.family_metrics,
-        findings.declared.confidence,
-    ),
+    "wandering": lambda findings: stability.wandering(findings.campaign, findings.samples, findings.declared),
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
     "variants": lambda findings: VARIANTS(findings.campaign, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
@@ -94,7 +85,6 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "claims": lambda findings: claims(claim_inputs(findings))[0],
     "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
     "drift": lambda findings: stability.drift(findings["block_means"], findings.declared.confidence),
-    "canaries": lambda findings: stability.canaries(findings["block_means"], findings.declared.confidence),
     "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
     "aa_calibration": lambda findings: diagnostics.aa_calibration(
         findings["aa_p_values"], findings.hypotheses.confidence

@@ -11,23 +11,15 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from analysis.runs import (
-    CANARY_PREFIX,
-    CONCURRENT_LOADS,
-    LANE,
-    MACHINE,
-    CampaignTable,
-    gates,
-    metrics_in,
-    processor_columns_in,
-)
-from analysis.samples import blocks_of, starts_of
+from analysis.runs import LANE, MACHINE, CampaignTable, gates, metrics_in, processor_columns_in
+from analysis.samples import blocks_of, sittings_of, starts_of
 from analysis.statistics.samples import Array
 from dataset.gates import KIND_OF_GATE, LOAD, PAGE, SUPERSEDED
 
 # A setting is a site on a network over a protocol.
 SETTING = ["network", "site", "protocol"]
 RUN = [*SETTING, "run"]
+BLOCK = ["network", "site", "block"]
 
 
 def rejections(runs: pd.DataFrame) -> pd.DataFrame:
@@ -36,24 +28,39 @@ def rejections(runs: pd.DataFrame) -> pd.DataFrame:
     Leaves out attempts that were superseded by another attempt at the same run. The attempts of a run are in the order
     in which they were made.
     """
-    attempts = runs.assign(gate=gates(runs["reason"].where(~runs["valid"], "")))
+    attempts = _with_gates(runs)
     attempts = attempts[attempts["gate"] != SUPERSEDED]
-    kinds = attempts["gate"].map(KIND_OF_GATE).fillna(LOAD).where(~attempts["valid"], "")
-    attempts = attempts.assign(kind=kinds)
     return attempts.sort_values("attempt", kind="stable") if "attempt" in attempts else attempts
+
+
+def _with_gates(runs: pd.DataFrame) -> pd.DataFrame:
+    gate = gates(runs["reason"].where(~runs["valid"], ""))
+    kind = gate.map({**KIND_OF_GATE, SUPERSEDED: ""}).fillna(LOAD).where(~runs["valid"], "")
+    return runs.assign(gate=gate, kind=kind)
+
+
+def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
+    """Why attempts of `runs` do not count: columns network, protocol, kind (`dataset.gates.KINDS`; empty if another
+    attempt superseded them), gate, excluded (attempts), runs, and example (the full reason of one attempt)."""
+    excluded = _with_gates(runs.assign(number=runs.groupby(RUN).ngroup()))[~runs["valid"]]
+    groups = excluded.groupby(["network", "protocol", "kind", "gate"], sort=False)
+    return groups.agg(excluded=("gate", "size"), runs=("number", "nunique"), example=("reason", "first")).reset_index()
 
 
 def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """One row for each run that was tried, in the order of the runs' starts. `runs` has one row per attempt.
 
-    Columns: network, site, protocol, run; block (`analysis.samples.blocks_of`); attempts (their number); valid (one
-    attempt counts); judged (an attempt said something about the page); lost (the first such attempt was rejected); gate
-    (that rejected it; else empty); started (when the attempt that counts started, else the last one; NaT if unknown);
-    machine, lane, concurrent_loads and the canaries, if the campaign has them; the metrics and the processor's share of
-    the attempt that counts.
+    Columns: attempts (their number); judged (an attempt said something about the page); lost (the first such attempt
+    was rejected); gate (that rejected it; else empty). The columns of `runs` are those of the attempt that counts, else
+    of the last one, which has no metrics and no processor's share. So are block (`analysis.samples.blocks_of`), started
+    (NaT if unknown), sitting (`analysis.samples.sittings_of`) and previous (the protocol of the attempt before it,
+    valid or not, in the same lane and sitting; missing if unknown).
     """
-    number = runs.groupby(RUN).ngroup()
-    attempts = rejections(runs.assign(block=blocks_of(runs), number=number))
+    runs = runs.assign(started=starts_of(runs), sitting=sittings_of(runs), block=blocks_of(runs))
+    in_lane = [name for name in (MACHINE, LANE, "sitting") if name in runs]
+    in_order = runs[runs["started"].notna()].sort_values("started", kind="stable")
+    previous = in_order.groupby(in_lane, dropna=False)["protocol"].shift()
+    attempts = rejections(runs.assign(previous=previous, number=runs.groupby(RUN).ngroup()))
     telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates("number").set_index("number")
     # One attempt of each run: the attempt that counts, else the last one.
     table = attempts.sort_values("valid", kind="stable").drop_duplicates("number", keep="last").set_index("number")
@@ -64,12 +71,9 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
         judged=first["gate"].notna(),
         lost=first["kind"].isin([LOAD, PAGE]),
         gate=first["gate"].fillna(""),
-        started=starts_of(table),
         **table[metrics].where(table["valid"]),
     )
-    others = [name for name in table if name in (MACHINE, LANE, CONCURRENT_LOADS) or name.startswith(CANARY_PREFIX)]
-    columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", *others, *metrics]
-    return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)
+    return table.sort_values(["started", "block"], kind="stable", ignore_index=True)
 
 
 @lru_cache(maxsize=1)
@@ -78,38 +82,25 @@ def tried_in(campaign: CampaignTable) -> pd.DataFrame:
     return tried_runs(campaign.runs)
 
 
-def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:
-    """A column of `tried_runs` as an array: networks x sites x protocols x blocks; NaN where there is no run.
+def in_places(tried: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `tried_runs` with a known start, and their place in the block (1, …) as column place."""
+    known = tried[tried["started"].notna()]
+    return known.assign(place=known.groupby(BLOCK).cumcount() + 1)
 
-    Sites are in alphabetical order. The blocks of each network and site begin at index 0.
-    """
-    places = tried.groupby(["network", "site"])["block"].rank("dense").astype(int) - 1
-    axes = [list(networks), sorted(set(tried["site"])), list(protocols)]
-    names = ("network", "site", "protocol")
-    index = [pd.Index(axis).get_indexer(tried[name]) for axis, name in zip(axes, names, strict=True)]
-    values = np.full((*map(len, axes), int(places.max()) + 1 if len(places) else 0), np.nan)
-    is_known = (np.stack(index) >= 0).all(axis=0)
-    values[*(place[is_known] for place in index), places[is_known]] = tried[column].to_numpy(dtype=float)[is_known]
-    return values
+
+def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:
+    """A column of `tried_runs` as an array: networks x sites (in alphabetical order) x protocols x blocks (from index 0
+    on at each network and site); NaN where there is no run."""
+    places = tried.groupby(["network", "site"])["block"].rank("dense").astype(int)
+    axes = [list(networks), sorted(set(tried["site"])), list(protocols), range(1, max(places, default=0) + 1)]
+    values = tried[column].astype(float).groupby([*(tried[name] for name in SETTING), places]).last()
+    cells = values.reindex(pd.MultiIndex.from_product(axes)).to_numpy()
+    return np.asarray(cells.reshape([len(axis) for axis in axes]))
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
-    """The mean of each metric over the valid runs of each setting, from a campaign's attempts.
-
-    Returns columns network, site, protocol, valid and attempts (counts), and the metrics of `runs`. A setting without a
-    valid run has NaN.
-    """
+    """The mean of each metric over the valid runs of each setting, from a campaign's attempts: columns network, site,
+    protocol, valid and attempts (counts), and the metrics of `runs`; NaN without a valid run."""
     attempts = runs.groupby(SETTING, sort=False)["valid"].agg(valid="sum", attempts="size")
     averages = runs[runs["valid"]].groupby(SETTING, sort=False)[list(metrics_in(runs))].mean()
     return attempts.join(averages).reset_index()
-
-
-def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
-    """The number of excluded attempts, by network, protocol and gate.
-
-    Returns columns network, protocol, gate, excluded, and example (the full reason of one attempt).
-    """
-    excluded = runs[~runs["valid"]]
-    excluded = excluded.assign(gate=gates(excluded["reason"]))
-    groups = excluded.groupby(["network", "protocol", "gate"], sort=False)["reason"]
-    return groups.agg(excluded="size", example="first").reset_index()

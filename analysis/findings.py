@@ -16,10 +16,10 @@ from dataset.metrics import METRICS
 SINGLE_RUN_METRIC = "si"
 # The names of the tables in `analysis.analyses`, so that mypy finds a misspelt one.
 Table = Literal[
-    "aa_calibration", "aa_p_values", "block_means", "canaries", "carry_over", "claim_numbers", "claims", "confirmatory",
+    "aa_calibration", "aa_p_values", "block_means", "carry_over", "claim_numbers", "claims", "confirmatory",
     "contrasts", "drift", "empty_settings", "exclusions", "gains", "halves", "handshake", "heterogeneity", "link_use",
     "loss_bounds", "metric_agreement", "other_metrics", "over_sites", "pair_balance", "paper", "places", "power",
-    "processor_waits", "reasons", "rejections", "residuals", "sensitivity", "shrunken", "sites", "spread", "steps",
+    "processor_waits", "rejections", "residuals", "sensitivity", "shrunken", "sites", "spread", "steps",
     "success_rates", "summary", "unusual", "variants", "wandering", "web_metrics",
 ]  # fmt: skip
 

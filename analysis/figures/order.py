@@ -12,7 +12,7 @@ POINTS = 40
 
 
 def draw(residuals: pd.DataFrame, metric: str, canary: str | None = None) -> Figure:
-    """Draw `residuals`, which is from `diagnostics.residuals`. Left: over time, with the median and quartiles of
+    """Draw `residuals`, which is from `stability.residuals`. Left: over time, with the median and quartiles of
     stretches of runs, and below it the canary, if one is named. Right: by the place in the block."""
     runs = residuals[residuals[f"off_{metric}"].notna()]
     with figure_style():
@@ -25,7 +25,7 @@ def draw(residuals: pd.DataFrame, metric: str, canary: str | None = None) -> Fig
         reach = max(5.0, 130 * float(runs[f"off_{metric}"].abs().quantile(0.99))) if len(runs) else 5.0
         times.set(ylim=(-reach, reach), ylabel=f"{label(metric)}: distance from the\nsetting's median [%]")
         times.set_xlabel("hours since the first run")
-        groups = [(place, 100 * group) for place, group in runs.groupby("position")[f"off_{metric}"]]
+        groups = [(place, 100 * group) for place, group in runs.groupby("place")[f"off_{metric}"]]
         if groups:
             places.boxplot(
                 [group.to_numpy() for _, group in groups],

@@ -14,7 +14,6 @@ from analysis.processor import (
     BUSY_SHARE,
     DIFFERENT,
     MOST_WAITING,
-    has_warning,
     possible_waits,
     wait_shares,
 )
@@ -226,7 +225,8 @@ def _order(places: PlaceTest) -> str:
 
 def of_waits(table: pd.DataFrame, cores: int | None) -> list[str]:
     """Warnings about runs on a machine with this number of `cores`, from the table of `waits`."""
-    return [*_different(table[has_warning(table, DIFFERENT)]), *_busy(table[has_warning(table, BUSY)], cores)]
+    has_word = table["warning"].astype(str).str.contains
+    return [*_different(table[has_word(DIFFERENT)]), *_busy(table[has_word(BUSY)], cores)]
 
 
 def of_busy_processor(runs: pd.DataFrame, cores: int | None) -> list[str]:

@@ -1,56 +1,55 @@
 """Whether runs depend on what they are assumed not to depend on: the load before them, or when they were measured.
 
-Both are an F test of a factor in the presence of other factors (sites, settings, blocks). It is a test of normal scores
-of ranks (van der Waerden's) instead of times, so outliers and unequal scatters of sites neither cause a false alarm nor
-hide an effect.
+Tests are of ranks within sites or of their normal scores (van der Waerden's), so outliers and unequal scatters of sites
+neither cause a false alarm nor hide an effect.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse, special, stats
 from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import lsqr
 
+from analysis.statistics.ratios import MeanRatio
 from analysis.statistics.samples import Array
 
+# The numbers of a factor's levels, 0, 1, …, one for each value.
 Codes = NDArray[np.int64]
 # A test needs at least this many degrees of freedom for the scatter that no factor explains.
 LEAST_FREEDOM = 4
-# The means of several factors are subtracted in turn, until none exceeds this share of the values, or for so many
-# rounds.
-SMALL_MEAN, MOST_ROUNDS = 1e-9, 500
+# The tolerance with which means are subtracted, and the share of scatter below which values are constant.
+EXACT, CONSTANT = 1e-12, 1e-9
 # A factor of which the others leave a smaller share is determined by them.
 SMALL_EFFECT = 1e-6
-# There are at least so many batches of blocks.
-LEAST_BATCHES = 4
 
 
 @dataclass(frozen=True)
 class FactorTest:
-    """The F test of a factor: `f` with (`between`, `within`) degrees of freedom, and its p value.
-
-    `effects`: of each level, in the unit of the values, with mean 0. If a factor cannot be told from the others, or
-    there are too few values, all are NaN.
-    """
+    """The F test of a factor: the effect of each level, with mean 0, `f` with (`between`, `within`) degrees of freedom,
+    and its p value. NaN if the factor cannot be told from the others, or there are too few values."""
 
     effects: Array
-    f: float
-    between: int
-    within: int
-    p: float
+    f: float = np.nan
+    between: int = 0
+    within: int = 0
+    p: float = np.nan
+
+    def widened(self, mean: MeanRatio) -> MeanRatio:
+        """`mean`, a mean of the values, with the error that it has if the levels of the factor, batches of values, are
+        the independent observations (batch means: Conway 1963, Some tactical problems in digital simulation)."""
+        error = mean.error * np.sqrt(max(1.0, self.f))
+        return replace(mean, error=error, freedom=np.asarray(float(self.between)))
 
 
 def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> FactorTest:
-    """Whether `values` depend on `factor`, beyond the means of the groups of the `others`.
-
-    All arrays have one element for each value; a factor is the numbers of levels, 0, 1, …. Effects add up (analysis of
-    variance of an additive model with unequal numbers, Yates's method of fitting constants).
-    """
+    """Whether `values` depend on `factor`, beyond the means of the groups of the `others` (analysis of variance of an
+    additive model with unequal numbers; Yates's method of fitting constants)."""
     levels = int(factor.max(initial=-1)) + 1
-    nothing = FactorTest(np.full(levels, np.nan), np.nan, 0, 0, np.nan)
+    nothing = FactorTest(np.full(levels, np.nan))
     if len(values) < 2:
         return nothing
     residuals = without(np.column_stack([values, np.eye(levels)[factor]]), others)
@@ -61,7 +60,7 @@ def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> Factor
     within = len(values) - _rank(others) - between
     explained = float(((dummies @ effects) ** 2).sum())
     residual = float(((target - dummies @ effects) ** 2).sum())
-    if between < levels - 1 or not between or within < LEAST_FREEDOM or residual <= SMALL_MEAN * float(values.var()):
+    if between < levels - 1 or not between or within < LEAST_FREEDOM or residual <= CONSTANT * float(values.var()):
         return nothing
     f = explained / between / (residual / within)
     return FactorTest(effects - effects.mean(), f, between, within, float(stats.f.sf(f, between, within)))
@@ -69,26 +68,17 @@ def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> Factor
 
 def without(values: Array, factors: Sequence[Codes]) -> Array:
     """`values` (one row for each value, any columns) less the means of the groups of all `factors`."""
-    residuals = values - values.mean(axis=0)
-    sizes = [np.maximum(np.bincount(of), 1)[:, None] for of in factors]
-    limit = SMALL_MEAN * float(np.abs(residuals).max(initial=0))
-    for _ in range(MOST_ROUNDS):
-        largest = 0.0
-        for of, size in zip(factors, sizes, strict=True):
-            means = np.stack([np.bincount(of, column) for column in residuals.T], axis=1) / size
-            residuals -= means[of]
-            largest = max(largest, float(np.abs(means).max(initial=0)))
-        if largest <= limit or len(factors) == 1:
-            break
-    return np.asarray(residuals)
+    ones, rows = np.ones(len(values)), np.arange(len(values))
+    groups = sparse.hstack([sparse.csr_array((ones, (rows, of))) for of in factors], format="csr")
+    means = [lsqr(groups, column, atol=EXACT, btol=EXACT, conlim=0)[0] for column in values.T]
+    return np.asarray(values - groups @ np.stack(means, axis=1))
 
 
 def _rank(factors: Sequence[Codes]) -> int:
     """The number of means that `without` subtracts: each factor after the first has one less for each part of the
     values that shares no group with the rest."""
     first, *others = [np.unique(of, return_inverse=True)[1] for of in factors]
-    size = int(first.max()) + 1
-    number = size
+    number = size = int(first.max()) + 1
     for other in others:
         nodes = size + int(other.max()) + 1
         graph = sparse.csr_array((np.ones(len(first)), (first, size + other)), shape=(nodes, nodes))
@@ -107,9 +97,8 @@ def carry_over_test(
 ) -> tuple[FactorTest, Array]:
     """Whether times depend on the protocol of the load before, from the loads of one network.
 
-    `logs`: ln(time). `previous`: the protocol of the load before each. `site`, `setting` (site and protocol), `block`
-    and `place` in the block: their numbers. Returns the test and the effect of each previous protocol on `logs`, with
-    mean 0.
+    `logs`: ln(time). `previous`: the protocol of the load before. `setting`: site and protocol. `place`: in the block.
+    Returns the test and the effect of each previous protocol on `logs`, with mean 0.
 
     The order within a block is random, so what was loaded before is independent of all else, apart from the load's own
     protocol. With two protocols the second load of a block always follows the other protocol; only the first, which
@@ -123,51 +112,48 @@ def carry_over_test(
     return test, factor_test(np.clip(residuals, -reach, reach), previous, others).effects
 
 
-def batch_test(ratios: Array, site: Codes, batch: Codes) -> FactorTest:
-    """Whether the ratios of some batches of blocks differ from those of others by more than blocks scatter.
+def wander_test(ratios: Array, site: Codes) -> tuple[FactorTest, float, float]:
+    """Whether the log ratios of the blocks of one network, in the order of measuring, wander.
 
-    `ratios`: the log ratio of each block of one network. If batches differ, not the blocks but the batches are
-    independent observations (`widened`).
+    A ratio that wanders slowly makes batches of successive blocks differ; one that wanders fast makes neighbours alike.
+    Returns the test of sqrt(blocks) / 2 batches, but at least four, each of four times as many blocks (with shorter
+    ones, ratios that wander slowly would make neighbouring batches alike); the correlation of neighbours, of normal
+    scores within sites; and the p value of both together (Bonferroni). NaN if there are too few blocks.
     """
-    return factor_test(normal_scores(ratios, site), batch, [site])
+    blocks, scores = len(ratios), normal_scores(ratios, site)
+    number = max(4, round(np.sqrt(blocks) / 2))
+    batches = factor_test(scores, np.arange(blocks) * number // max(1, blocks), [site])
+    residuals = without(scores[:, None], [site])[:, 0]
+    correlation, p = neighbour_test(residuals, blocks - len(np.unique(site)) - 1)
+    # Blocks that are less alike than by chance do not wander.
+    one_sided_p = p / 2 if correlation > 0 else 1 - p / 2
+    known = [p for p in (batches.p, one_sided_p) if np.isfinite(p)]
+    return batches, correlation, min(1.0, len(known) * min(known)) if known else np.nan
 
 
-def batches(count: int) -> Codes:
-    """The batch of each of `count` successive blocks: sqrt(count) / 2 batches, each of four times as many blocks.
+def neighbour_test(values: Array, freedom: int) -> tuple[float, float]:
+    """The correlation of each value with the one before it, and the two-sided p value of none, by Fisher's z of
+    `freedom` + 1 independent pairs; NaN if these are too few, or without scatter."""
+    if freedom + 1 < LEAST_FREEDOM or len(values) < 3 or min(np.ptp(values[:-1]), np.ptp(values[1:])) <= CONSTANT:
+        return np.nan, np.nan
+    correlation = float(np.corrcoef(values[:-1], values[1:])[0, 1])
+    z = np.arctanh(np.clip(correlation, -1 + 1e-12, 1 - 1e-12))
+    return correlation, float(2 * stats.norm.sf(abs(z) * np.sqrt(max(freedom - 2, 1))))
 
-    With shorter batches, ratios that wander slowly would make neighbouring batches alike.
+
+def signed_ranks_p(differences: Array) -> Array:
+    """The two-sided p value of runs of a block that are exchangeable, by Wilcoxon's signed ranks, from their
+    `differences` (… x sites x blocks; NaN: unknown). 1 if all known differences are 0, NaN if none is known.
+
+    Ranks are within sites, which are weighted by 1 / (blocks + 1), as in van Elteren's test (1960, On the combination
+    of independent two-sample tests of Wilcoxon). The p value is that of a normal distribution whose variance is that of
+    random signs on these very ranks, including ties and infinite differences, which hardly change it if they are few.
     """
-    number = max(LEAST_BATCHES, round(np.sqrt(count) / 2))
-    return np.asarray(np.arange(count) * number // max(1, count))
-
-
-def serial_test(ratios: Array, site: Codes) -> tuple[float, float]:
-    """The correlation of each block's ratio with that of the block before it, at any site, and the one-sided p value of
-    no positive correlation; NaN if there are too few blocks.
-
-    `ratios`: the log ratios of the blocks of one network, in the order of measuring. The correlation is that of normal
-    scores within sites. The p value is that of Fisher's z.
-    """
-    scores = without(normal_scores(ratios, site)[:, None], [site])[:, 0]
-    freedom = len(scores) - len(np.unique(site))
-    if freedom < LEAST_FREEDOM or np.ptp(scores[:-1]) <= SMALL_MEAN or np.ptp(scores[1:]) <= SMALL_MEAN:
-        return float("nan"), float("nan")
-    correlation = float(np.corrcoef(scores[:-1], scores[1:])[0, 1])
-    return correlation, float(stats.norm.sf(np.arctanh(correlation) * np.sqrt(max(freedom - 3, 1))))
-
-
-def wander_p(of_batches: float, of_neighbours: float) -> float:
-    """The p value of ratios that do not wander, from those of `batch_test` and `serial_test` (Bonferroni).
-
-    A ratio that wanders slowly makes batches differ; one that wanders fast makes neighbours alike.
-    """
-    known = [p for p in (of_batches, of_neighbours) if np.isfinite(p)]
-    return min(1.0, len(known) * min(known)) if known else float("nan")
-
-
-def widened(error: float, batch: FactorTest) -> tuple[float, int]:
-    """The error of a mean over blocks if the batches of `batch` are the independent observations, and its degrees of
-    freedom; `error` is the one from blocks (method of batch means: Conway 1963, Some tactical problems in digital
-    simulation).
-    """
-    return error * float(np.sqrt(max(1.0, batch.f))), batch.between
+    is_known = ~np.isnan(differences).all(axis=(-2, -1))
+    signs = np.where(differences == 0, np.nan, np.sign(differences))
+    sizes = np.where(np.isnan(signs), np.nan, np.abs(differences))
+    blocks = (~np.isnan(signs)).sum(axis=-1, keepdims=True)
+    ranks = stats.rankdata(sizes, axis=-1, nan_policy="omit") / (blocks + 1)
+    total, variance = np.nansum(signs * ranks, axis=(-2, -1)), np.nansum(ranks**2, axis=(-2, -1))
+    deviations = np.abs(total) / np.sqrt(np.where(variance > 0, variance, 1))
+    return np.asarray(np.where(is_known, 2 * stats.norm.sf(deviations), np.nan))

@@ -54,7 +54,7 @@ def test_every_interval_is_of_the_declared_confidence(unusual: Findings) -> None
                 # The ends of intervals of counts are whole numbers, and may be equal.
                 assert (widths[1] <= widths[0])[is_known].all(), f"{name}: {low}"
                 assert (widths[1] < widths[0])[is_known].any(), f"{name}: {low}"
-    assert {"confirmatory", "contrasts", "halves", "drift", "canaries", "aa_calibration", "shrunken", "paper"} <= seen
+    assert {"confirmatory", "contrasts", "halves", "drift", "aa_calibration", "shrunken", "paper"} <= seen
 
 
 @pytest.mark.slow

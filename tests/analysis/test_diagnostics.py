@@ -1,5 +1,6 @@
 """Diagnostics of the runs as a sceptic would make them; losses, balance and stability have separate tests."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,21 @@ def table(**changes: object) -> CampaignTable:
 
 
 def test_runs_stand_in_the_order_measured_whatever_that_of_the_rows() -> None:
-    runs = table().runs
-    residuals = diagnostics.residuals(runs.sample(frac=1, random_state=1))
-    assert residuals["order"].tolist() == list(range(len(runs)))
-    assert residuals["started_at"].is_monotonic_increasing
-    assert set(residuals["position"]) == {1, 2}
+    campaign = table()
+    residuals = stability.residuals(replace(campaign, runs=campaign.runs.sample(frac=1, random_state=1)))
+    assert len(residuals) == len(campaign.runs)
+    assert residuals["started"].is_monotonic_increasing and residuals["hours"].iloc[0] == 0
+    assert set(residuals["place"]) == {1, 2}
     assert residuals.groupby("protocol")["off_si"].median().abs().max() == pytest.approx(0, abs=0.01)
 
 
 def test_runs_whose_start_is_unknown_have_no_order() -> None:
-    runs = table().runs
-    known = diagnostics.residuals(runs.assign(started_at=runs["started_at"].where(runs["protocol"] == "tcp", "")))
-    assert set(known["protocol"]) == {"tcp"} and set(known["position"]) == {1}
-    unknown = diagnostics.residuals(runs.drop(columns="started_at"))
-    assert unknown.empty and {"order", "hours", "position", "off_si"} <= {*unknown}
+    campaign = table()
+    starts = campaign.runs["started_at"].where(campaign.runs["protocol"] == "tcp", "")
+    known = stability.residuals(replace(campaign, runs=campaign.runs.assign(started_at=starts)))
+    assert set(known["protocol"]) == {"tcp"} and set(known["place"]) == {1}
+    unknown = stability.residuals(replace(campaign, runs=campaign.runs.drop(columns="started_at")))
+    assert unknown.empty and {"hours", "place", "off_si"} <= {*unknown}
 
 
 def test_a_machine_that_is_slower_is_found_and_blocks_do_not_mind() -> None:

@@ -1,5 +1,6 @@
 """Figures show what the tables say, and their files meet the requirements of papers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from support.analysis_truth import simulated_table, varied_findings, with_canary
 from support.figures import smallest_type, type_and_overhang
 from support.reports import parts_of_report
 
-from analysis import diagnostics, hypotheses
+from analysis import hypotheses, stability
 from analysis.figures import (
     calibration,
     figure1,
@@ -26,7 +27,7 @@ from analysis.figures import (
 from analysis.films import Shot, Strip
 from analysis.report.sections.films import strip_figure
 from analysis.samples import samples_of
-from analysis.simulate import Truth, simulate
+from analysis.simulate import Truth
 from analysis.statistics.gain import gains
 from analysis.statistics.samples import Samples
 from analysis.text import whole_percent
@@ -258,8 +259,9 @@ def test_protocols_differ_in_grey_too() -> None:
 
 
 def test_an_order_plot_of_few_runs_is_drawn() -> None:
-    runs = with_canary(simulate(Truth(sites=1, networks=("dsl",), protocols=("tcp",), runs=3)))
-    assert order.draw(diagnostics.residuals(runs), "si", "canary_ms").axes
+    table = simulated_table(Truth(sites=1, networks=("dsl",), protocols=("tcp",), runs=3))
+    campaign = replace(table, runs=with_canary(table.runs))
+    assert order.draw(stability.residuals(campaign), "si", "canary_ms").axes
 
 
 def test_windows_after_a_loss_are_drawn_with_their_curve_where_there_is_one() -> None:

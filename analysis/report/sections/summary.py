@@ -10,7 +10,7 @@ from analysis.balance import place_test
 from analysis.figures import forest
 from analysis.findings import Findings
 from analysis.losses import LONGER, MORE
-from analysis.processor import DIFFERENT, has_warning
+from analysis.processor import DIFFERENT
 from analysis.report import alternatives
 from analysis.report.level_ground import level_ground
 from analysis.report.section import ReportFigure, ReportTable, Section
@@ -220,7 +220,7 @@ def confirmatory(findings: Findings) -> ReportTable:
     texts = texts.assign(verdict=[marked(findings, row) for row in records(data)])
     waits = findings["processor_waits"]
     is_marked = pd.MultiIndex.from_frame(data[OVER_SITES]).isin(
-        pd.MultiIndex.from_frame(waits.loc[has_warning(waits, DIFFERENT), OVER_SITES])
+        pd.MultiIndex.from_frame(waits.loc[waits["warning"].astype(str).str.contains(DIFFERENT), OVER_SITES])
     )
     texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
     is_out_of_reach = data["verdict"].eq(NOT_DECIDED) & data["blocks"].gt(0) & ~data["is_in_reach"]

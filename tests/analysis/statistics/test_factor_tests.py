@@ -10,14 +10,12 @@ from support.analysis_truth import consistent
 
 from analysis.statistics.dependence import (
     Codes,
-    batch_test,
-    batches,
     carry_over_test,
     factor_test,
-    serial_test,
-    wander_p,
-    widened,
+    normal_scores,
+    wander_test,
 )
+from analysis.statistics.ratios import of_numbers
 from analysis.statistics.samples import Array
 
 CAMPAIGNS = 100
@@ -58,7 +56,7 @@ def ratios(seed: int, wander: float = 0.0, is_heavy: bool = False, sites: int = 
 
 def wandered(seed: int, wander: float = 0.0, is_heavy: bool = False) -> float:
     values, site = ratios(seed, wander, is_heavy)
-    return wander_p(batch_test(values, site, batches(len(values))).p, serial_test(values, site)[1])
+    return wander_test(values, site)[2]
 
 
 def test_one_factor_is_an_analysis_of_variance() -> None:
@@ -119,19 +117,20 @@ def test_ratios_that_wander_are_found() -> None:
 
 
 def test_the_error_from_batches_covers_a_ratio_that_wanders() -> None:
-    usual, wide = 0, 0
+    usual = wide = 0
     for seed in range(CAMPAIGNS):
         values, site = ratios(seed, wander=0.06)
         error = float(values.std() / np.sqrt(len(values)))
-        other, freedom = widened(error, batch_test(values, site, batches(len(values))))
+        low, high = wander_test(values, site)[0].widened(of_numbers(values.mean(), error, len(values))).interval(0.95)
         usual += abs(values.mean()) < 1.98 * error
-        wide += abs(values.mean()) < stats.t.ppf(0.975, freedom) * other
+        wide += bool(low < 0 < high)
     assert usual / CAMPAIGNS < 0.65
     assert wide / CAMPAIGNS > 0.9
 
 
 def test_the_error_is_not_widened_if_batches_are_alike() -> None:
     values, site = ratios(1)
-    test = batch_test(values, site, np.arange(len(values)) % 3)
+    test = factor_test(normal_scores(values, site), np.arange(len(values)) % 3, [site])
     assert test.f < 1
-    assert widened(0.01, test) == (0.01, 2)
+    wide = test.widened(of_numbers(0.0, 0.01, len(values)))
+    assert [float(wide.error), float(wide.freedom)] == [0.01, 2]

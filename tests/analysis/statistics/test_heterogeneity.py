@@ -208,8 +208,8 @@ def test_an_answer_that_hangs_on_one_site_of_many() -> None:
     gains = np.append(np.full(37, np.log(0.64)), np.log(2.2))[None]
     texts = site_warnings(gains, runs=10, noise=0.05, seed=1)
     assert texts == [
-        "One site, s38, changes the mean gain of QUIC against TCP+: SI behind DSL -33.8 %, without it -35.9 %; also PLT "
-        "behind DSL."
+        "One site, s38, changes the mean gain of QUIC against TCP+: SI behind DSL -33.8 %, without it -35.9 %; also "
+        "PLT behind DSL."
     ]
 
 

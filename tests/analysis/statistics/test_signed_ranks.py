@@ -6,7 +6,7 @@ from scipy import stats
 from support.analysis_truth import consistent
 
 from analysis.stability import ALARM_P
-from analysis.statistics.signed_ranks import signed_ranks_p
+from analysis.statistics.dependence import signed_ranks_p
 
 
 def test_signed_ranks_of_one_site_are_wilcoxons_and_infinite_differences_are_the_largest() -> None:
