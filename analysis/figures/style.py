@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from cycler import cycler
 from fontTools import subset
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
+from numpy.typing import ArrayLike
 
 # The colours of Okabe and Ito.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
@@ -105,6 +108,12 @@ def gain_bar(figure: Figure, image: Any, axes: Any, pad: float) -> Any:
     bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %" if value else "0 %")
     bar.ax.grid(visible=False)
     return bar
+
+
+def intervals(axes: Axes, lows: ArrayLike, highs: ArrayLike, ys: ArrayLike, color: str) -> None:
+    """Draw intervals, as one line with gaps: a hundred lines take a second."""
+    ends = np.column_stack([lows, highs, np.full(len(np.asarray(ys)), np.nan)])
+    axes.plot(ends.ravel(), np.repeat(ys, 3), color=color, linewidth=1)
 
 
 def save(figure: Figure, folder: Path, name: str) -> None:
