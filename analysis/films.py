@@ -72,10 +72,13 @@ def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol:
         return None
     of_setting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=["si", "plt"])
     distance = (of_setting["si"] - of_setting["si"].median()).abs()
-    for row in of_setting.loc[distance.sort_values(kind="stable").index].to_dict("records"):
-        run_folder = folder / str(row.get("folder") or "?")
+    if "folder" not in of_setting:
+        return None
+    for place in distance.sort_values(kind="stable").index:
+        run_folder = folder / (str(of_setting.at[place, "folder"]) or "?")
         film = next((run_folder / name for name in FILMS if is_film(run_folder / name, folder)), None)
         if film:
+            row = of_setting.loc[place]
             metrics = {name: float(row[name]) for name in metrics_in(runs)}
             return Shot(film, site, network, protocol, int(row["run"]), metrics)
     return None

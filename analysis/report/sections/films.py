@@ -10,6 +10,7 @@ from analysis.findings import Findings
 from analysis.report import alternatives
 from analysis.report.run_files import files_of
 from analysis.report.section import ReportFigure, Section
+from analysis.runs import rows_of
 from analysis.text import label
 from base.errors import EyelevelError
 
@@ -81,11 +82,15 @@ def _small_copy(shot: Shot) -> bytes:
 
 def _shots(findings: Findings, network: str, site: str | None) -> list[Shot]:
     campaign = findings.campaign
+    # Without films every setting is searched, so the runs of each are found once.
+    runs = rows_of(campaign.runs, network=network)
     for pair in findings.hypotheses.family:
+        by_setting = dict(list(runs[runs["protocol"].isin(pair)].groupby(["site", "protocol"])))
         for name in [site] if site else films.disagreement(findings["gains"], network, pair):
             shots = []
             for protocol in pair:
-                shot = films.typical(campaign.runs, campaign.folder, name, network, protocol)
+                of_setting = by_setting.get((name, protocol), runs.head(0))
+                shot = films.typical(of_setting, campaign.folder, name, network, protocol)
                 if not shot:
                     break
                 shots.append(shot)
