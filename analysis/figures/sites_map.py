@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
@@ -15,7 +14,7 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import IdentityTransform
 
-from analysis.figures.style import RC, HATCH, PAGE_INCHES, SMALL, figure_style, gain_bar
+from analysis.figures.style import HATCH, PAGE_INCHES, RC, SMALL, figure_style, gain_bar
 from analysis.runs import rows_of
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import SIGNIFICANT_P
@@ -93,5 +92,4 @@ def outline(text: str, is_bold: bool) -> Path:
     """The outline of a number in a cell, in points from its middle."""
     font = FontProperties(family=RC["font.family"], weight="bold" if is_bold else "normal")
     letters = TextPath((0, 0), text, size=SMALL, prop=font)
-    box = letters.get_extents()
-    return Path(letters.vertices - (box.min + box.max) / 2, letters.codes)
+    return Path(letters.vertices - letters.get_extents().get_points().mean(axis=0), letters.codes)

@@ -129,7 +129,7 @@ def _among(texts: pd.DataFrame, declared: Hypotheses) -> "pd.Series[bool]":
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a table, with its cells as plain lists: pandas takes ten times as long to go through its own texts."""
+    """A column of a table. Its cells are a list, since pandas takes ten times as long to go through its own texts."""
 
     name: str
     cells: Sequence[str]
