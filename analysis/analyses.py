@@ -6,6 +6,7 @@ Nothing here draws or writes; `analysis.report` shows the tables.
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import lru_cache
 
 import pandas as pd
 
@@ -92,8 +93,8 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
     "paper": side_by_side,
-    "claims": lambda findings: claims(claim_inputs(findings))[0],
-    "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
+    "claims": lambda findings: _claims(findings)[0],
+    "claim_numbers": lambda findings: _claims(findings)[1],
     "drift": lambda findings: stability.drift(findings["block_means"], findings.declared.confidence),
     "canaries": lambda findings: stability.canaries(findings["block_means"], findings.declared.confidence),
     "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
@@ -122,9 +123,10 @@ def analyse(
     declared = declaration.restricted_to(campaign.protocols, campaign.metrics)
     findings = Findings(campaign, samples, hypotheses, declared)
     tables = {name: pool.submit(_table, name, findings) for name in ANALYSES}
-    findings = replace(findings, tables={name: table.result() for name, table in tables.items()})
+    known = {name: table.result() for name, table in tables.items()}
+    findings = replace(findings, tables=known)
     for name, analysis in summaries.items():
-        findings = replace(findings, tables={**findings.tables, name: analysis(findings)})
+        known[name] = analysis(findings)
     return findings
 
 
@@ -135,6 +137,12 @@ def _table(name: Table, findings: Findings) -> pd.DataFrame:
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """`table` with its networks and protocols in the campaign's order instead of the order of measuring."""
     return in_order(in_order(table, "protocol", samples.protocols), "network", samples.networks)
+
+
+@lru_cache(maxsize=1)
+def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables `claims` and `claim_numbers`, which are computed together."""
+    return claims(claim_inputs(findings))
 
 
 def claim_inputs(findings: Findings) -> ClaimInputs:
