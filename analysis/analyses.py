@@ -84,6 +84,14 @@ ANALYSES: Mapping[Table, Analysis] = {
     "web_metrics": lambda findings: WEB_METRICS(findings.campaign, findings.hypotheses),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
+
+
+@lru_cache(maxsize=1)
+def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables `claims` and `claim_numbers`, which are computed together."""
+    return claims(claim_inputs(findings))
+
+
 # These analyses read the tables of other analyses; each stands after those that it needs.
 SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
@@ -137,12 +145,6 @@ def _table(name: Table, findings: Findings) -> pd.DataFrame:
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """`table` with its networks and protocols in the campaign's order instead of the order of measuring."""
     return in_order(in_order(table, "protocol", samples.protocols), "network", samples.networks)
-
-
-@lru_cache(maxsize=1)
-def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables `claims` and `claim_numbers`, which are computed together."""
-    return claims(claim_inputs(findings))
 
 
 def claim_inputs(findings: Findings) -> ClaimInputs:
