@@ -6,6 +6,7 @@ Nothing here draws or writes; `analysis.report` shows the tables.
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import lru_cache
 
 import pandas as pd
 
@@ -73,6 +74,14 @@ ANALYSES: Mapping[Table, Analysis] = {
     "web_metrics": lambda findings: WEB_METRICS(findings.campaign, findings.hypotheses),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
+
+
+@lru_cache(maxsize=1)
+def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables `claims` and `claim_numbers`, which are computed together."""
+    return claims(claim_inputs(findings))
+
+
 # These analyses read the tables of other analyses; each stands after those that it needs.
 SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
@@ -82,8 +91,8 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
     "paper": side_by_side,
-    "claims": lambda findings: claims(claim_inputs(findings))[0],
-    "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
+    "claims": lambda findings: _claims(findings)[0],
+    "claim_numbers": lambda findings: _claims(findings)[1],
     "drift": lambda findings: stability.drift(findings["block_means"], findings.declared.confidence),
     "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
     "aa_calibration": lambda findings: diagnostics.aa_calibration(
@@ -111,9 +120,10 @@ def analyse(
     declared = declaration.restricted_to(campaign.protocols, campaign.metrics)
     findings = Findings(campaign, samples, hypotheses, declared)
     tables = {name: pool.submit(_table, name, findings) for name in ANALYSES}
-    findings = replace(findings, tables={name: table.result() for name, table in tables.items()})
+    known = {name: table.result() for name, table in tables.items()}
+    findings = replace(findings, tables=known)
     for name, analysis in summaries.items():
-        findings = replace(findings, tables={**findings.tables, name: analysis(findings)})
+        known[name] = analysis(findings)
     return findings
 
 

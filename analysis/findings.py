@@ -24,7 +24,8 @@ Table = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
+# As a campaign's table, findings are equal only if they are one object.
+@dataclass(frozen=True, eq=False)
 class Findings:
     """A campaign, and the tables of its analyses by their names.
 

@@ -1,6 +1,7 @@
 """`eyelevel`: the program with all commands. Each command is a module in `eyelevel.commands`, or belongs to a study."""
 
 import importlib
+import os
 import signal
 import tomllib
 from importlib.metadata import version
@@ -155,6 +156,9 @@ def program() -> None:
 def main() -> None:
     """Run the command that the command line names."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends commands like Ctrl-C
+    # Our matrices are small, so threads of linear algebra would only wait for each other, and for the processes that
+    # compute a report. NumPy reads this when it is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if IS_CHECKOUT:
         use_cache()
     program(prog_name="eyelevel")

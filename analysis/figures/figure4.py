@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from analysis.figures.films import Strip
 from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style
-from analysis.films import Strip
 from analysis.text import label
 
 # The space between rows of pictures, for each row's times above it and completeness below it.

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.style import BLUE, COLUMN_INCHES, PAGE_INCHES, SMALL, VERMILION, figure_style
+from analysis.figures.style import BLUE, COLUMN_INCHES, PAGE_INCHES, SMALL, VERMILION, figure_style, intervals
 from analysis.runs import rows_of
 from analysis.statistics.contrasts import RATIO
 from analysis.statistics.hypotheses import Pair
@@ -28,19 +28,16 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.19 * len(rows)), layout="constrained")
         panels = np.atleast_1d(figure.subplots(1, len(metrics), sharey=True))
-        index = table.set_index(["network", "reference", "compared", "metric"]).sort_index()
+        keys = pd.MultiIndex.from_tuples([(network, *pair) for network, pair in rows])
         for axes, metric in zip(panels, metrics, strict=True):
-            for y, (network, pair) in enumerate(rows):
-                key = (network, *pair, metric)
-                if key not in index.index:
-                    continue
-                row = index.loc[key]
-                for up, name, low, high, color, marker in (
-                    (0.15, "gain", "gain_low", "gain_high", BLUE, "o"),
-                    (-0.2, *RATIO, VERMILION, "D"),
-                ):
-                    axes.plot([row[low], row[high]], [y - up] * 2, color=color, linewidth=1)
-                    axes.plot(row[name], y - up, marker, color=color, markersize=3)
+            of_metric = rows_of(table, metric=metric).set_index(["network", *Pair._fields]).reindex(keys)
+            for up, name, low, high, color, marker in (
+                (0.15, "gain", "gain_low", "gain_high", BLUE, "o"),
+                (-0.2, *RATIO, VERMILION, "D"),
+            ):
+                ys = np.arange(len(rows)) - up
+                intervals(axes, of_metric[low], of_metric[high], ys, color)
+                axes.plot(of_metric[name], ys, marker, color=color, markersize=3)
             axes.set_title(label(metric))
             axes.tick_params(axis="x", labelsize=SMALL)
             _rows(axes, networks, pairs, PANEL_TICKS)

@@ -1,11 +1,14 @@
 """The paper's numbers and the campaign's, side by side."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLACK, PAGE_INCHES, SMALL, VERMILION, figure_style
+from analysis.figures.style import BLACK, PAGE_INCHES, SMALL, VERMILION, figure_style, intervals
+from analysis.runs import records
 from analysis.text import label
 
 PANELS = {
@@ -51,17 +54,11 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def _panel(axes: Axes, rows: pd.DataFrame, title: str) -> None:
-    labels = []
-    for y, row in enumerate(rows.to_dict("records")):
-        axes.plot(row["value"], y, "D", color=BLACK, markerfacecolor="white", markersize=4, clip_on=False)
-        if np.isfinite(row["ours"]):
-            axes.plot([row["ours_low"], row["ours_high"]], [y, y], color=VERMILION, linewidth=1)
-            axes.plot(row["ours"], y, "o", color=VERMILION, markersize=4, clip_on=False)
-        site = f" {row['site']}" if row["site"] else ""
-        pair = f"{label(row['compared'])} / {label(row['reference'])}"
-        absent = "" if np.isfinite(row["ours"]) else "  (not here)"
-        network = "" if row["kind"] in IN_MS else f"{label(row['network'])} "
-        labels.append(f"{network}{pair} {label(row['metric'])}{site}{absent}")
+    ys = np.arange(len(rows))
+    axes.plot(rows["value"], ys, "D", color=BLACK, markerfacecolor="white", markersize=4, clip_on=False)
+    intervals(axes, rows["ours_low"], rows["ours_high"], ys, VERMILION)
+    axes.plot(rows["ours"], ys, "o", color=VERMILION, markersize=4, clip_on=False)
+    labels = [_label(row) for row in records(rows)]
     axes.set_yticks(range(len(labels)), labels, fontsize=SMALL)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_title(title, loc="left", fontweight="bold")
@@ -72,3 +69,12 @@ def _panel(axes: Axes, rows: pd.DataFrame, title: str) -> None:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}".replace("-", "\N{MINUS SIGN}"))
     if kind != "sites_faster":
         axes.axvline(0, color="0.4", linewidth=0.7)
+
+
+def _label(row: dict[str, Any]) -> str:
+    """The name of a number, at the left of its row."""
+    pair = f"{label(row['compared'])} / {label(row['reference'])}"
+    site = f" {row['site']}" if row["site"] else ""
+    absent = "" if np.isfinite(row["ours"]) else "  (not here)"
+    network = "" if row["kind"] in IN_MS else f"{label(row['network'])} "
+    return f"{network}{pair} {label(row['metric'])}{site}{absent}"

@@ -15,7 +15,7 @@ from analysis.text import label, pair_label
 def draw(table: pd.DataFrame, networks: Sequence[str]) -> Figure:
     """Draw `table`, which is from `blocks_needed`: a panel for each network, a line for each pair and metric."""
     with figure_style():
-        figure = Figure(figsize=(PAGE_INCHES, 2.4), layout="constrained")
+        figure = Figure(figsize=(PAGE_INCHES, 2.9), layout="constrained")
         panels = figure.subplots(1, len(networks), sharey=True, squeeze=False)[0]
         for axes, network in zip(panels, networks, strict=True):
             rows = table[table["network"] == network].replace(np.inf, np.nan).to_dict("records")
@@ -29,5 +29,5 @@ def draw(table: pd.DataFrame, networks: Sequence[str]) -> Figure:
             axes.minorticks_off()
             plain_log_axis(axes.yaxis)
         panels[0].set_ylabel("runs of each protocol")
-        panels[-1].legend(fontsize=SMALL)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=SMALL)
         return figure

@@ -1,14 +1,20 @@
 """The gain of every site on every network in every metric, for one pair of protocols, in one picture."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pandas as pd
+from matplotlib.collections import PathCollection
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Patch
+from matplotlib.path import Path
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import IdentityTransform
 
-from analysis.figures.style import HATCH, PAGE_INCHES, SMALL, figure_style, gain_bar
+from analysis.figures.style import HATCH, PAGE_INCHES, RC, SMALL, figure_style, gain_bar
 from analysis.runs import rows_of
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import SIGNIFICANT_P
@@ -36,7 +42,6 @@ def draw(
     rows = list(cells["site"].unique() if sites is None else sites)
     by_site = {name: cells.pivot(index="site", columns=["network", "metric"], values=name) for name in ("gain", "p")}
     table, p_table = (by_site[name].reindex(index=rows, columns=columns) for name in ("gain", "p"))
-    p = p_table.to_numpy()
     values = table.to_numpy(dtype=float)
     with figure_style():
         # The names of the sites stand on the left, and the scale of the colours below.
@@ -57,15 +62,34 @@ def draw(
             )
             if place:
                 axes.axvline(place * len(metrics) - 0.5, color="white", linewidth=3)
-        for y, x in zip(*np.nonzero(np.isfinite(values)), strict=True):
-            significant = p[y, x] < SIGNIFICANT_P
-            axes.text(
-                x, y, whole_percent(values[y, x]), ha="center", va="center", fontsize=SMALL,
-                fontweight="bold" if significant else "normal",
-                color="black" if abs(values[y, x]) < 0.6 * DEEPEST else "white",
-            ).set_in_layout(False)  # fmt: skip
+        for (text, is_bold, color), cells in _numbers(values, p_table.to_numpy()).items():
+            # Outlines, since matplotlib takes seconds to draw so many texts.
+            axes.add_collection(
+                PathCollection(
+                    [outline(text, is_bold)], [1], offsets=cells, offset_transform=axes.transData,
+                    transform=IdentityTransform(), facecolors=color, linewidths=0, in_layout=False,
+                ),
+                autolim=False,
+            )  # fmt: skip
         gain_bar(figure, image, axes, pad=0.01).set_label("gain [%] (negative is faster)")
         if not np.isfinite(values).all():
             key = Patch(facecolor="white", edgecolor="0.75", hatch=HATCH, label="no valid runs of both")
             figure.legend(handles=[key], loc="outside lower right")
         return figure
+
+
+def _numbers(gains: np.ndarray, p: np.ndarray) -> dict[tuple[str, bool, str], list[tuple[int, int]]]:
+    """Each number, whether it is bold, and its colour → its cells, as (x, y)."""
+    cells: dict[tuple[str, bool, str], list[tuple[int, int]]] = {}
+    for y, x in zip(*np.nonzero(np.isfinite(gains)), strict=True):
+        color = "black" if abs(gains[y, x]) < 0.6 * DEEPEST else "white"
+        cells.setdefault((whole_percent(gains[y, x]), p[y, x] < SIGNIFICANT_P, color), []).append((x, y))
+    return cells
+
+
+@cache
+def outline(text: str, is_bold: bool) -> Path:
+    """The outline of a number in a cell, in points from its middle."""
+    font = FontProperties(family=RC["font.family"], weight="bold" if is_bold else "normal")
+    letters = TextPath((0, 0), text, size=SMALL, prop=font)
+    return Path(letters.vertices - letters.get_extents().get_points().mean(axis=0), letters.codes)

@@ -3,8 +3,6 @@
 The page is a single file, so that it can be sent to others.
 """
 
-import base64
-import io
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -14,16 +12,14 @@ from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
-from PIL import Image
 
-from analysis import films
 from analysis.answer import PAIR, NetworkAnswer, answers, milestones
-from analysis.films import Strip
+from analysis.figures.films import Strip, strips, typical
 from analysis.networks import further
 from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
 from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
-from analysis.report.page import HERE, environment, page_basics
+from analysis.report.page import HERE, environment, jpeg, page_basics
 from analysis.report.section import ReportTable, text_table
 from analysis.report.warnings import of_busy_processor, of_missing_times
 from analysis.report.write import write_tables
@@ -240,27 +236,22 @@ def _strips(campaign: CampaignTable, site: str, network: str) -> tuple[list[Pict
     """The films of a typical load over each protocol as pictures at the same times; or the reason why there are
     none."""
     missing = "No film was kept of a load over each that counts."
-    shots = [films.typical(campaign.runs, campaign.folder, site, network, protocol) for protocol in PAIR]
+    shots = [typical(campaign.runs, campaign.folder, site, network, protocol) for protocol in PAIR]
     both = [shot for shot in shots if shot]
     if len(both) < len(shots):
         return [], missing
     try:
         # Nothing changes after the last visual change, though the load event may come later.
         end_ms = max(shot.metrics.get("lvc", shot.end_ms) for shot in both)
-        strips = films.strips(both, PICTURES, end_ms)
+        films = strips(both, PICTURES, end_ms)
     except EyelevelError as error:
         return [], str(error)
-    return [_pictures(name, strip) for name, strip in zip(HTTP_VERSIONS, strips, strict=True)], ""
+    return [_pictures(name, strip) for name, strip in zip(HTTP_VERSIONS, films, strict=True)], ""
 
 
 def _pictures(name: str, strip: Strip) -> PictureStrip:
-    pictures = []
-    for time_ms, complete, pixels in zip(strip.times_ms, strip.complete, strip.frames, strict=True):
-        image, data = Image.fromarray(pixels), io.BytesIO()
-        image.thumbnail((PICTURE_WIDTH, PICTURE_WIDTH))
-        image.save(data, "JPEG", quality=QUALITY)
-        pictures.append((time_ms, complete, f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"))
-    return PictureStrip(name, strip.shot.run, pictures)
+    pictures = [jpeg(pixels, PICTURE_WIDTH, QUALITY) for pixels in strip.frames]
+    return PictureStrip(name, strip.shot.run, list(zip(strip.times_ms, strip.complete, pictures, strict=True)))
 
 
 def tables(

@@ -7,6 +7,8 @@ It fits `article`, `acmart` (sigconf) and `IEEEtran`, and needs only booktabs.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from textwrap import wrap
 
 import pandas as pd
@@ -42,7 +44,7 @@ FAMILY_COLUMNS: dict[str, Sequence[str]] = {
 # Columns for which a table has no room; its CSV has them.
 LEFT_OUT = {"beside_the_paper": ["remark", "unit"]}
 # Matches a cell of a column of numbers, or an empty cell.
-NUMBER = r"^[-+]?(\d|$)"
+NUMBER = re.compile(r"[-+]?(\d|$)")
 SPECIAL = str.maketrans(
     {
         **{character: rf"\{character}" for character in "&%$#{}"},
@@ -56,18 +58,19 @@ SPECIAL = str.maketrans(
 
 def latex(table: ReportTable) -> str:
     """The texts of `table` as LaTeX for a document of one column. Columns of numbers are aligned right."""
-    texts = table.texts.astype(str).drop(columns=LEFT_OUT.get(table.name, []), errors="ignore")
     remark = f"% {table.title}. {table.note}".replace("\n", " ").rstrip()
-    if texts.empty:
+    if table.texts.empty:
         return f"% {table.title}: nothing\n"
-    widths = {wrapped: _width(texts, wrapped) for wrapped in WRAPPED}
-    wrapped = next((wrapped for wrapped, width in widths.items() if width <= SMALLEST_ACROSS), WRAPPED[-1])
-    width = widths[wrapped]
-    is_long, is_across = len(texts) > PAGE_ROWS, width > SMALLER_LINE
+    columns = _columns(table.texts.drop(columns=LEFT_OUT.get(table.name, []), errors="ignore"))
+    for wrapped in WRAPPED:
+        width = sum(column.width(wrapped) for column in columns)
+        if width <= SMALLEST_ACROSS:
+            break
+    is_long, is_across = len(table.texts) > PAGE_ROWS, width > SMALLER_LINE
     size = r"\small" if width <= LINE else r"\scriptsize" if width > ACROSS_LINE else r"\footnotesize"
     environment = "longtable" if is_long else "tabular"
-    opening, ending = [rf"\begin{{{environment}}}{{{_alignment(texts, wrapped)}}}"], [rf"\end{{{environment}}}"]
-    head = [r"\toprule", _line(_headings(texts)), r"\midrule"]
+    opening, ending = [rf"\begin{{{environment}}}{{{_alignment(columns, wrapped)}}}"], [rf"\end{{{environment}}}"]
+    head = [r"\toprule", _headings(columns), r"\midrule"]
     if is_long:
         opening += [rf"\caption{{{escaped(table.title)}.}}\label{{tab:{table.name}}}\\"]
         head += [r"\endhead", r"\bottomrule", r"\endfoot"]
@@ -77,33 +80,34 @@ def latex(table: ReportTable) -> str:
         opening.insert(0, r"\begin{landscape}")
         ending.append(r"\end{landscape}")
     begin = ["{" + size, r"\setlength{\tabcolsep}{3pt}"]
-    return "\n".join([remark, *begin, *opening, *head, *_rows(texts), *ending, "}", ""])
+    return "\n".join([remark, *begin, *opening, *head, *_rows(columns), *ending, "}", ""])
 
 
 def family_latex(table: ReportTable, declared: Hypotheses) -> str | None:
     """The `table*` of `table` with the pairs and metrics that are `declared`; None if the table is not about them."""
     headings = [name.format(confidence=level(declared.confidence)) for name in FAMILY_COLUMNS.get(table.name, ())]
-    columns = [name for name in headings if name in table.texts]
-    if not columns or not {"protocol", "against"} <= {*table.texts} or "metric" not in table.texts:
+    names = [name for name in headings if name in table.texts]
+    if not names or not {"protocol", "against"} <= {*table.texts} or "metric" not in table.texts:
         return None
     is_declared = _among(table.texts, declared)
-    texts = table.texts.astype(str)[is_declared]
+    texts = table.texts[is_declared]
     if texts.empty:
         return None
-    pairs = [" / ".join(names) for names in zip(texts["protocol"], texts["against"], strict=True)]
-    texts = texts[columns].assign(metric=[metric.partition(" [")[0] for metric in texts["metric"]])
+    pairs = [" / ".join(pair) for pair in zip(texts["protocol"], texts["against"], strict=True)]
+    texts = texts[names].assign(metric=[metric.partition(" [")[0] for metric in texts["metric"]])
     caption = table.title
     if len({*pairs}) > 1:
         texts.insert(0, "pair", pairs)
     else:
         caption += f": {pairs[0].replace(' / ', ' against ')}"
+    columns = _columns(texts)
     lines = [
         f"% {table.title}. {table.note}".replace("\n", " ").rstrip(),
         r"\begin{table*}",
         rf"\caption{{{escaped(caption)}}}\label{{tab:{table.name}-family}}",
         r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\begin{{tabular}}{{{_alignment(texts)}}}",
-        *[r"\toprule", _line(_headings(texts)), r"\midrule", *_rows(texts), r"\bottomrule"],
+        rf"\begin{{tabular}}{{{_alignment(columns)}}}",
+        *[r"\toprule", _headings(columns), r"\midrule", *_rows(columns), r"\bottomrule"],
         *[r"\end{tabular}", r"\end{table*}", ""],
     ]
     return "\n".join(lines)
@@ -123,50 +127,61 @@ def _among(texts: pd.DataFrame, declared: Hypotheses) -> "pd.Series[bool]":
     return pd.Series([(*pair,) in pairs and metric in metrics for *pair, metric in rows], texts.index, dtype=bool)
 
 
-def _width(texts: pd.DataFrame, wrapped: int) -> int:
-    """The width of a table in characters, with 2 for the space between columns."""
-    cells = [_cell_width(column, wrapped) for _, column in texts.items()]
-    headings = [max(map(len, _lines_of_heading(column, str(name)))) for name, column in texts.items()]
-    return sum(max(pair) + 2 for pair in zip(cells, headings, strict=True))
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table. Its cells are a list, since pandas takes ten times as long to go through its own texts."""
+
+    name: str
+    cells: Sequence[str]
+
+    def width(self, wrapped: int) -> int:
+        """The width in characters, with 2 for the space between columns."""
+        return max(self.cell_width(wrapped), *map(len, self.heading)) + 2
+
+    def cell_width(self, wrapped: int) -> int:
+        """The number of characters in a line of a cell; no word is broken."""
+        return min(self.longest, max(wrapped, self.longest_word + 1))
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest cell."""
+        return max(map(len, self.cells))
+
+    @cached_property
+    def longest_word(self) -> int:
+        return max(len(word) for text in {*self.cells} for word in re.split(r"[ _]", text))
+
+    @cached_property
+    def heading(self) -> list[str]:
+        """The heading, in as many lines as needed to be no wider than the cells below it."""
+        return wrap(self.name, max(self.longest, *map(len, self.name.split()))) or [self.name]
 
 
-def _cell_width(column: "pd.Series[str]", wrapped: int) -> int:
-    """The number of characters in a line of a column; no word is broken."""
-    cells = set(column)
-    longest_word = max(len(word) for text in cells for word in [*re.split(r"[ _]", text), ""])
-    return min(_longest(cells), max(wrapped, longest_word + 1))
+def _columns(texts: pd.DataFrame) -> list[_Column]:
+    return [_Column(str(name), list(map(str, column.tolist()))) for name, column in texts.items()]
 
 
-def _longest(cells: Iterable[str]) -> int:
-    return max(map(len, cells))
-
-
-def _lines_of_heading(column: "pd.Series[str]", name: str) -> list[str]:
-    """The heading of a column, in as many lines as needed to be no wider than the cells below it."""
-    return wrap(name, max(_longest(column), *map(len, name.split()))) or [name]
-
-
-def _headings(texts: pd.DataFrame) -> list[str]:
+def _headings(columns: Sequence[_Column]) -> str:
     headings = []
-    for name, column in texts.items():
-        lines = r"\\".join(map(escaped, _lines_of_heading(column, str(name))))
+    for column in columns:
+        lines = r"\\".join(map(escaped, column.heading))
         headings.append(rf"\shortstack[l]{{{lines}}}" if r"\\" in lines else lines)
-    return headings
+    return _line(headings)
 
 
-def _alignment(texts: pd.DataFrame, wrapped: int = WRAPPED[0]) -> str:
+def _alignment(columns: Sequence[_Column], wrapped: int = WRAPPED[0]) -> str:
     letters = []
-    for _, column in texts.items():
-        width = _cell_width(column, wrapped)
-        if _longest(column) > width:
+    for column in columns:
+        width = column.cell_width(wrapped)
+        if column.longest > width:
             letters.append(rf">{{\raggedright\arraybackslash}}p{{{CHARACTER_EM * width:.3g}em}}")
         else:
-            letters.append("r" if column.str.match(NUMBER).all() else "l")
+            letters.append("r" if all(map(NUMBER.match, column.cells)) else "l")
     return "@{}" + "".join(letters) + "@{}"
 
 
-def _rows(texts: pd.DataFrame) -> list[str]:
-    return [_line(map(escaped, row)) for row in texts.itertuples(index=False)]
+def _rows(columns: Sequence[_Column]) -> list[str]:
+    return [_line(map(escaped, row)) for row in zip(*(column.cells for column in columns), strict=True)]
 
 
 def _line(cells: Iterable[str]) -> str:

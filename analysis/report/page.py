@@ -1,6 +1,7 @@
 """The report's page: one HTML file that needs no other files."""
 
 import base64
+import io
 import platform
 from collections.abc import Sequence, Set
 from functools import partial
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from analysis.balance import place_test
 from analysis.findings import Findings
@@ -131,6 +134,17 @@ def inline(svg: str) -> Markup:
 def cells(table: pd.DataFrame) -> list[list[str]]:
     """The rows of a table of texts."""
     return [[str(value) for value in row] for row in table.itertuples(index=False)]
+
+
+def jpeg(pixels: NDArray[np.uint8], width: int, quality: int) -> str:
+    """A picture of at most this `width` as JPEG, as a data URL."""
+    # Most pages have no such pictures.
+    from PIL import Image
+
+    image, data = Image.fromarray(pixels), io.BytesIO()
+    image.thumbnail((width, width))
+    image.save(data, "JPEG", quality=quality)
+    return _data_url("image/jpeg", data.getvalue())
 
 
 def _data_url(kind: str, data: bytes) -> str:

@@ -58,16 +58,18 @@ def write_report(
         else:
             own_sections = [measured_of_study(campaign), exclusions_of_study(campaign)]
         parts = with_parts([*own_sections, *sections])
-        draw(parts, new / FIGURES, pool)
-        families = write_tables(
-            [table for part in parts for table in part.tables], tables, findings.declared if findings else None
-        )
+        # The tables are written while the workers draw.
+        with drawing(parts, new / FIGURES, pool):
+            families = write_tables(
+                [table for part in parts for table in part.tables], tables, findings.declared if findings else None
+            )
+            typed(campaign.runs).to_parquet(new / PARQUET, index=False)
+            if findings:
+                without_formulas(findings.comparisons).to_csv(tables / "comparisons.csv", index=False)
         if findings:
-            without_formulas(findings.comparisons).to_csv(tables / "comparisons.csv", index=False)
             html = campaign_page(findings, own_sections, sections, families, new / FIGURES, links)
         else:
             html = study_page(campaign, own_sections, sections, new / FIGURES, links)
-        typed(campaign.runs).to_parquet(new / PARQUET, index=False)
         (new / "index.html").write_text(html)
     give_to_caller(into)
     return into
@@ -81,7 +83,8 @@ def write_figures(folder: Path, sections: Sequence[Section], declaration: Hypoth
         if has_results(campaign):
             findings = analyse(campaign, declaration, pool)
             sections = [*sections_of(findings, films_section(findings, site, None), pool), *sections]
-        draw(with_parts(sections), new, pool)
+        with drawing(with_parts(sections), new, pool):
+            pass
     give_to_caller(into.parent)
     return into
 
@@ -111,13 +114,17 @@ def workers() -> Iterator[Executor]:
         yield pool
 
 
-def draw(sections: Sequence[Section], folder: Path, pool: Executor) -> None:
-    """Draw all figures of `sections` into `folder`, and write their drawings as SVG."""
+@contextmanager
+def drawing(sections: Sequence[Section], folder: Path, pool: Executor) -> Iterator[None]:
+    """Draw all figures of `sections` into `folder`, and write their drawings as SVG; all are there at the end of the
+    `with` block."""
     folder.mkdir(exist_ok=True)
-    for job in [pool.submit(figure.write, folder) for section in sections for figure in section.figures]:
+    jobs = [pool.submit(figure.write, folder) for section in sections for figure in section.figures]
+    for picture in [picture for section in sections for picture in section.drawings]:
+        (folder / f"{picture.name}.svg").write_text(picture.svg)
+    yield
+    for job in jobs:
         job.result()
-    for drawing in [drawing for section in sections for drawing in section.drawings]:
-        (folder / f"{drawing.name}.svg").write_text(drawing.svg)
 
 
 def write_tables(tables: Sequence[ReportTable], folder: Path, declared: Hypotheses | None = None) -> set[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from analysis.films import Shot, typical
+from analysis.figures.films import Shot, typical
 from analysis.runs import CampaignTable
 from analysis.statistics.hypotheses import Pair
 from analysis.user_study.settings import PAIRS, RATINGS, Rules, StudySettings

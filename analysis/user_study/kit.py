@@ -13,7 +13,6 @@ from typing import Any
 
 import jinja2
 
-from analysis.films import from_navigation
 from analysis.runs import CampaignTable
 from analysis.statistics.hypotheses import Pair
 from analysis.user_study.clips import KEY, MEASURED, PRACTICE, Clip, Key, make_key
@@ -26,6 +25,7 @@ from base.processes import last_line_of
 from base.structure import unstructured
 from dataset.run_files import is_film
 from dataset.table import USER_STUDY
+from films.kept import from_navigation
 
 HERE = Path(__file__).parent
 SITE, VOTES, CLIPS = "site", "votes", "clips"

@@ -49,9 +49,9 @@ def main(
     folders = [campaign_folder(name) for name in ([campaign, against] if against else [campaign])]
     begin(f"reading {', '.join(map(str, folders))}")
 
-    from analysis.report.waterfall import folder_name, write_waterfall
+    from analysis.report.waterfalls.loads import read_load
+    from analysis.report.waterfalls.page import folder_name, write_waterfall
     from analysis.runs import load
-    from analysis.waterfalls import read_load
 
     # A single campaign contributes all runs of the waterfall; each of two campaigns contributes one.
     places = [(folders[0], name) for name in names]
@@ -78,7 +78,7 @@ def _chosen(
 
     `name` is the run's name, or the name of a protocol, whose median run is chosen. Raises EyelevelError.
     """
-    from analysis.waterfalls import median_run, named_run
+    from analysis.report.waterfalls.loads import median_run, named_run
 
     for column, value in (("site", site), ("network", net)):
         runs = _narrowed(runs, column, value, must_be_one=not is_run)

@@ -24,11 +24,12 @@ from analysis.figures import (
     window_after_loss,
     within,
 )
-from analysis.films import Shot, Strip
+from analysis.figures.films import Shot, Strip
 from analysis.report.sections.films import strip_figure
 from analysis.samples import samples_of
 from analysis.simulate import Truth
 from analysis.statistics.gain import gains
+from analysis.statistics.outcomes import SIGNIFICANT_P
 from analysis.statistics.samples import Samples
 from analysis.text import whole_percent
 from studies.downloads import figure2
@@ -176,9 +177,19 @@ def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:
     figure = sites_map.draw(gain_table, ("dsl", "lte"), ("si", "plt"), pair)
     family = gain_table[(gain_table["reference"] == "tcp+") & (gain_table["compared"] == "quic")]
     family = family[family["metric"].isin(["si", "plt"])]
-    texts = sorted(text.get_text() for text in figure.axes[0].texts if "%" not in text.get_text())
-    numbers = [text for text in texts if text.lstrip("+-").isdigit()]
-    assert numbers == sorted(f"{100 * value:+.0f}" for value in family["gain"])
+    outlines = {
+        id(sites_map.outline(f"{gain:+d}" if gain else "0", is_bold)): (gain, is_bold)
+        for gain in range(-100, 101)
+        for is_bold in (False, True)
+    }
+    drawn = [
+        outlines[id(outline)]
+        for numbers in figure.axes[0].collections
+        for outline in numbers.get_paths()
+        for _ in np.asarray(numbers.get_offsets())
+    ]
+    expected = [(round(100 * row.gain), row.p < SIGNIFICANT_P) for row in family.itertuples()]
+    assert sorted(drawn) == sorted(expected)
 
 
 @pytest.mark.slow

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from support.films import ORANGE, WHITE, frame, kept_film, page
 
-from analysis import films
 from analysis.figures import figure4
-from analysis.films import Shot
+from analysis.figures.films import Shot, disagreement, strips, typical
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
+from films import kept
 
 # After 400 ms of orange: nothing for 300 ms, half the page for 300 ms, then all of it.
 SCENES = [(frame(ORANGE), 400), (frame(WHITE), 300), (page(0.5), 300), (page(1.0), 1)]
@@ -34,12 +34,12 @@ def painted(picture: np.ndarray) -> float:
 
 
 def test_frames_are_those_of_their_times(filmed: Path) -> None:
-    shares = [painted(picture) for picture in films.frames(filmed, [50, 250, 350, 550, 650, 5000])]
+    shares = [painted(picture) for picture in kept.frames(filmed, [50, 250, 350, 550, 650, 5000])]
     assert shares == pytest.approx([0, 0, 0.5, 0.5, 1, 1], abs=0.03)
 
 
 def test_a_strip_says_how_complete_each_frame_is(filmed: Path) -> None:
-    (strip,) = films.strips([shot(filmed)], count=4)
+    (strip,) = strips([shot(filmed)], count=4)
     assert strip.times_ms == (200, 400, 600, 800)
     assert strip.complete[0] == 0 and strip.complete[-1] == 100
     assert 20 < strip.complete[1] < 80
@@ -50,14 +50,14 @@ def test_a_strip_says_how_complete_each_frame_is(filmed: Path) -> None:
 
 
 def test_the_progress_is_that_of_the_films_own_metrics(filmed: Path) -> None:
-    computed = films.progress(filmed)
+    computed = kept.progress(filmed)
     assert [at_ms for at_ms, _ in computed] == [0, 300, 600]
     assert computed[0] == (0, 0) and computed[-1][1] == 100
 
 
 def test_a_film_without_what_the_measurement_knew_of_it_is_an_error(filmed: Path, tmp_path: Path) -> None:
     (alone := tmp_path / filmed.name).hardlink_to(filmed)
-    for question in (lambda: films.progress(alone), lambda: films.frames(alone, [50])):
+    for question in (lambda: kept.progress(alone), lambda: kept.frames(alone, [50])):
         with pytest.raises(EyelevelError, match=r"visual\.json"):
             question()
 
@@ -66,7 +66,7 @@ def test_a_film_that_is_none_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "film.mp4").write_bytes(b"no film")
     (tmp_path / "visual.json").write_text('{"zero_s": 0.4}')
     with pytest.raises(EyelevelError, match="cannot be decoded"):
-        films.playable(shot(tmp_path / "film.mp4"), tmp_path / "copy.webm")
+        kept.small_copy(tmp_path / "film.mp4", 2)
 
 
 def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path
         for run, si in times.items()
     ]
     runs = pd.DataFrame(rows)
-    assert films.typical(runs, tmp_path, "s", "lte", "quic") is None
+    assert typical(runs, tmp_path, "s", "lte", "quic") is None
     for run in (1, 2, 3, 4):
         (tmp_path / f"runs/{run}").mkdir(parents=True)
     for run in (1, 4):
@@ -87,7 +87,7 @@ def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path
     (tmp_path / "runs/2/film.mp4").write_text("#EXTM3U\n#EXT-X-TARGETDURATION:1\nfile:///etc/passwd\n")
     (tmp_path / "elsewhere.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     (tmp_path / "runs/3/film.mp4").symlink_to(tmp_path / "elsewhere.mp4")
-    result = films.typical(runs, tmp_path, "s", "lte", "quic")
+    result = typical(runs, tmp_path, "s", "lte", "quic")
     assert result is not None and result.run == 4
 
 
@@ -99,6 +99,6 @@ def test_sites_whose_metrics_disagree_most_come_first() -> None:
         for metric, gain in zip(("si", "plt"), pair, strict=True)
         if gain is not None
     ]
-    result = films.disagreement(pd.DataFrame(rows), "lte", Pair("tcp", "quic"))
+    result = disagreement(pd.DataFrame(rows), "lte", Pair("tcp", "quic"))
     assert result == ["disagrees", "a little", "agrees"]
-    assert films.disagreement(pd.DataFrame(rows), "dsl", Pair("tcp", "quic")) == []
+    assert disagreement(pd.DataFrame(rows), "dsl", Pair("tcp", "quic")) == []

@@ -21,9 +21,9 @@ from support.campaigns import light_campaign, run_of_each
 from support.material import recording_path
 
 from analysis.report.first_answer import report
-from analysis.report.waterfall import STRIP_PICTURES
+from analysis.report.waterfalls.loads import read_load
+from analysis.report.waterfalls.page import STRIP_PICTURES
 from analysis.runs import load, records, rows_of
-from analysis.waterfalls import read_load
 from base.files import read_json
 from base.places import PROJECT, tool
 from browsers.browsertime.configuration import IDLE_LIMIT_MS, READINESS

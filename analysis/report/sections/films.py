@@ -1,17 +1,17 @@
 """The section of films of a campaign's report: for each network one site, and a typical run of both protocols."""
 
-import tempfile
 from pathlib import Path
 
-from analysis import films
 from analysis.figures import figure4
-from analysis.films import Shot, Strip
+from analysis.figures.films import Shot, Strip, disagreement, strips, typical
 from analysis.findings import Findings
 from analysis.report import alternatives
 from analysis.report.run_files import files_of
 from analysis.report.section import ReportFigure, Section
+from analysis.runs import rows_of
 from analysis.text import label
 from base.errors import EyelevelError
+from films.kept import film_of, small_copy
 
 # All films of a page together have at most this many bytes.
 PAGE_BYTES = 16_000_000
@@ -26,7 +26,7 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
     """
     if site and site not in findings.samples.sites:
         raise EyelevelError(f"the site {site} is not in the campaign; it has {', '.join(findings.samples.sites)}")
-    strips: list[list[Strip]] = []
+    groups: list[list[Strip]] = []
     films_by_network: list[list[tuple[Shot, bytes]]] = []
     missing: list[str] = []
     free_bytes = PAGE_BYTES
@@ -36,8 +36,8 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
             missing.append(f"There are no films of {site or 'any site'} behind {network} for any declared pair.")
             continue
         try:
-            strips.append(films.strips(shots))
-            copies = [(shot, _small_copy(shot)) for shot in shots] if waterfalls else []
+            groups.append(strips(shots))
+            copies = [(shot, small_copy(shot.film, shot.end_ms / 1000 + 1)) for shot in shots] if waterfalls else []
         except EyelevelError as error:
             missing.append(str(error))
             continue
@@ -47,12 +47,12 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
         elif copies:
             films_by_network.append(copies)
     titles: dict[str, str] = {}
-    if strips and waterfalls:
-        from analysis.report.waterfall import write_waterfalls
+    if groups and waterfalls:
+        from analysis.report.waterfalls.page import write_waterfalls
 
-        titles, without = write_waterfalls(strips, findings.campaign.folder, waterfalls)
+        titles, without = write_waterfalls(groups, findings.campaign.folder, waterfalls)
         missing += without
-    figures = tuple(strip_figure(number, group) for number, group in enumerate(strips, start=1))
+    figures = tuple(strip_figure(number, group) for number, group in enumerate(groups, start=1))
     values = {"missing": missing, "waterfalls": titles, "films": films_by_network}
     return Section("films", "Films", figures=figures, values=values)
 
@@ -72,23 +72,17 @@ def strip_figure(number: int, strips: list[Strip]) -> ReportFigure:
     return ReportFigure(f"figure4_{shot.network}_{number}", caption, figure4.draw, (strips,), finding, run_files)
 
 
-def _small_copy(shot: Shot) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="eyelevel-film-") as folder:
-        copy = Path(folder) / "film.webm"
-        films.playable(shot, copy)
-        return copy.read_bytes()
-
-
 def _shots(findings: Findings, network: str, site: str | None) -> list[Shot]:
     campaign = findings.campaign
+    valid = rows_of(campaign.valid, network=network)
+    if "folder" not in valid:
+        return []
+    folders = zip(valid["site"], valid["protocol"], valid["folder"], strict=True)
+    filmed = {(*setting,) for *setting, folder in folders if film_of(campaign.folder / str(folder), campaign.folder)}
     for pair in findings.hypotheses.family:
-        for name in [site] if site else films.disagreement(findings["gains"], network, pair):
-            shots = []
-            for protocol in pair:
-                shot = films.typical(campaign.runs, campaign.folder, name, network, protocol)
-                if not shot:
-                    break
-                shots.append(shot)
-            else:
-                return shots
+        for name in [site] if site else disagreement(findings["gains"], network, pair):
+            if {(name, protocol) for protocol in pair} <= filmed:
+                shots = [typical(valid, campaign.folder, name, network, protocol) for protocol in pair]
+                if all(shots):
+                    return [shot for shot in shots if shot]
     return []

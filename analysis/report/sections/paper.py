@@ -1,7 +1,8 @@
 """The gains as in the paper, the paper's numbers and claims, and the gains by methods beyond the paper's."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ from analysis.report import alternatives
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.report.sections.contract import CampaignSection
 from analysis.report.tables import declared_values, report_table, tables_of
-from analysis.runs import rows_of
+from analysis.runs import records, rows_of
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import SIGNIFICANT_P, VERDICTS
 from analysis.statistics.samples import OVER_SITES
@@ -69,15 +70,15 @@ def _maps(findings: Findings) -> Iterator[ReportFigure]:
 def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:
     """Each site's gain in each metric, for one pair."""
     data = rows_of(findings["gains"], **pair._asdict())
+    by_site: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for row in records(data):
+        by_site.setdefault((row["network"], row["site"]), {})[row["metric"]] = row
     rows = []
-    for (network, site), group in data.groupby(["network", "site"], sort=False):
-        by_metric = group.set_index("metric")
-        row = {"network": label(str(network)), "site": str(site)}
-        for metric in findings.samples.metrics:
-            cell = by_metric.loc[metric] if metric in by_metric.index else {"gain": math.nan, "p": math.nan}
-            row[label(metric)] = percent(cell["gain"]) + ("*" if cell["p"] < SIGNIFICANT_P else "")
-        row["runs"] = "; ".join(_runs_of_metrics(group))
-        rows.append(row)
+    for (network, site), by_metric in by_site.items():
+        cells = [by_metric.get(metric, {"gain": math.nan, "p": math.nan}) for metric in findings.samples.metrics]
+        texts = [percent(cell["gain"]) + ("*" if cell["p"] < SIGNIFICANT_P else "") for cell in cells]
+        gains = dict(zip(map(label, findings.samples.metrics), texts, strict=True))
+        rows.append({"network": label(network), "site": site, **gains, "runs": _runs_of_metrics(by_metric.values())})
     title = f"{pair_label(pair.compared, pair.reference)}, site by site"
     name = file_name(f"gains_{pair.compared}_against_{pair.reference}")
     return ReportTable(
@@ -85,15 +86,14 @@ def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:
     )
 
 
-def _runs_of_metrics(group: pd.DataFrame) -> list[str]:
+def _runs_of_metrics(rows: Iterable[Mapping[str, Any]]) -> str:
     """The numbers of runs of both protocols: once if all metrics have the same, else for each group of metrics."""
-    sizes = group.groupby(["runs_reference", "runs_compared"], sort=False)["metric"]
-    if sizes.ngroups == 1:
-        return [f"{reference}, {compared}" for (reference, compared), _ in sizes]
-    return [
-        f"{reference}, {compared} ({listing([label(metric) for metric in metrics])})"
-        for (reference, compared), metrics in sizes
-    ]
+    metrics: dict[str, list[str]] = {}
+    for row in rows:
+        metrics.setdefault(f"{row['runs_reference']}, {row['runs_compared']}", []).append(label(row["metric"]))
+    if len(metrics) == 1:
+        return next(iter(metrics))
+    return "; ".join(f"{runs} ({listing(names)})" for runs, names in metrics.items())
 
 
 def beside(findings: Findings) -> Section:

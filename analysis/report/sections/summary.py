@@ -179,7 +179,8 @@ def of_doubts(findings: Findings, pair: Pair) -> str:
     if len(carried):
         causes.append(f"the load before each can explain up to {share(carried['ratio_off'].max())}")
     waits = found[OVER_SITES].merge(findings["processor_waits"], on=OVER_SITES)
-    waits = waits[has_warning(waits, DIFFERENT) & (waits["wait_gain"] * waits["gain"] > 0)]
+    is_large = waits["warning"].astype(str).str.contains(DIFFERENT)
+    waits = waits[is_large & (waits["wait_gain"] * waits["gain"] > 0)]
     if len(waits):
         slower = pair.compared if waits["gain"].median() > 0 else pair.reference
         causes.append(f"{label(slower)}'s loads waited longer for a processor, which can explain half of it or more")

@@ -6,8 +6,8 @@ import pytest
 from support.axe import accessible
 from support.browser import Browser
 
-from analysis.report.waterfall import write_waterfall
-from analysis.waterfalls import Load, LoadedRequest
+from analysis.report.waterfalls.loads import Load, LoadedRequest
+from analysis.report.waterfalls.page import write_waterfall
 
 pytestmark = pytest.mark.needs_browser
 

@@ -9,17 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.waterfalls import (
-    FRAME_MS,
-    LoadedRequest,
-    default_threshold_ms,
-    match,
-    median_run,
-    named_run,
-    read_load,
-    requests_of,
-    rows_of_loads,
-)
+from analysis.report.waterfalls.differences import FRAME_MS, default_threshold_ms, match, rows_of_loads
+from analysis.report.waterfalls.loads import LoadedRequest, median_run, named_run, read_load, requests_of
 from base.errors import EyelevelError
 from dataset.har import navigated_s
 from dataset.navigation import Navigation

@@ -1,9 +1,7 @@
-"""Waterfalls: the requests of one load, or of two loads side by side, over time, and the differences between two."""
+"""The loads of a waterfall: which runs are shown, and their requests, from their HARs."""
 
 import math
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.runs import metrics_in, rows_of
-from analysis.text import listing, ms, signed_ms
+from analysis.text import listing
 from base.bounded import parse_json
 from base.errors import EyelevelError
 from dataset.har import navigated_s, started_s
@@ -29,19 +27,8 @@ PHASES = {
     "wait": "wait: from the request to the first byte of its response",
     "download": "download: the response, to its last byte",
 }
-# A difference of starts or durations is marked if it exceeds the larger of two thresholds: a thirtieth of a second,
-# since nobody sees smaller differences in a film, and a share of the time until the earlier load event, which is
-# visible on the axis.
-FRAME_MS = 1000 / 30
-THRESHOLD_SHARE = 0.05
-# A difference in the size of two responses is marked if it exceeds both thresholds: the possible difference between
-# their headers, which HPACK and QPACK code differently, and a share of the smaller response.
-SIZE_BYTES = 1000
-SIZE_SHARE = 0.05
 # The median run of a setting is the run nearest to the medians of these metrics, unless one metric is asked for.
 JOINT_METRICS = ("si", "plt")
-# Requests that are wanted within this time of each other form a burst: their order means nothing.
-BURST_MS = 10
 # A page cannot show more requests legibly, and a HAR may come from a stranger.
 MOST_REQUESTS = 5000
 
@@ -106,19 +93,6 @@ class Load:
         return max([request.end_ms for request in self.requests] + ends, default=0.0)
 
 
-@dataclass(frozen=True)
-class Row:
-    """One request in each load (None if a load does not have it), and the differences of the second load in words."""
-
-    requests: tuple[LoadedRequest | None, ...]
-    differences: tuple[str, ...] = ()
-
-    @property
-    def some(self) -> LoadedRequest:
-        """The request in the first of the loads that made it."""
-        return next(request for request in self.requests if request)
-
-
 def median_run(
     runs: pd.DataFrame, site: str, network: str, protocol: str, metric: str | None = None, within: Path | None = None
 ) -> tuple[Mapping[str, Any], str]:
@@ -134,7 +108,8 @@ def median_run(
     names = [metric] if metric else [name for name in JOINT_METRICS if name in runs and runs[name].notna().any()]
     counting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=names)
     if counting.empty or not names:
-        raise EyelevelError(f"no run of {site} behind {network} over {protocol} counts{_with(metric)}")
+        having = f" and has {metric}" if metric else ""
+        raise EyelevelError(f"no run of {site} behind {network} over {protocol} counts{having}")
     medians = counting[names].median()
     distance = ((counting[names] - medians).abs() / medians.where(medians > 0, 1)).sum(axis=1)
     nearest = distance.sort_values(kind="stable").index
@@ -145,10 +120,6 @@ def median_run(
     whose = "" if not present or len(present) == len(counting) else f" of the {len(present)} whose requests are here"
     why = f"of {len(counting)} runs that count, the nearest{whose} to their median {called}"
     return row, (why if len(counting) > 1 else "the only run that counts")
-
-
-def _with(metric: str | None) -> str:
-    return f" and has {metric}" if metric else ""
 
 
 def named_run(runs: pd.DataFrame, name: str) -> tuple[Mapping[str, Any], str]:
@@ -234,121 +205,4 @@ def _request(entry: Mapping[str, Any], began_ms: float) -> LoadedRequest:
         from_cache=bool(response.get("fromDiskCache")) or not any(took.values()),
         start_ms=start_ms,
         spans=spans,
-    )
-
-
-def default_threshold_ms(loads: Sequence[Load]) -> float:
-    """The threshold above which a difference of requests' starts or durations is marked."""
-    ends = [load.metrics.get("plt") or load.end_ms for load in loads]
-    return max(FRAME_MS, THRESHOLD_SHARE * min(ends))
-
-
-def rows_of_loads(loads: Sequence[Load], threshold_ms: float) -> list[Row]:
-    """The rows of a waterfall of one or two `loads`, in the order of the first load. A request that only the second
-    load has stands at the time at which it began."""
-    if len(loads) == 1:
-        return [Row((request,)) for request in loads[0].requests]
-    pairs = match(loads[0].requests, loads[1].requests)
-    moved = moved_requests([(first, second) for first, second in pairs if first and second])
-    rows = [
-        Row((first, second), tuple(differences(first, second, threshold_ms, moved=(first, second) in moved)))
-        for first, second in pairs
-    ]
-    return sorted(rows, key=lambda row: row.some.start_ms)
-
-
-Pair = tuple[LoadedRequest | None, LoadedRequest | None]
-
-
-def match(first: Sequence[LoadedRequest], second: Sequence[LoadedRequest]) -> list[Pair]:
-    """Pairs of the same request in both loads: first by method and URL, then, for the rest, by method and URL without
-    its query, whose numbers may be random. The nth of several equal requests pairs with the nth of the other load."""
-    pairs: list[Pair] = []
-    by_url: Callable[[LoadedRequest], Hashable] = lambda request: (request.method, request.url)  # noqa: E731
-    by_path: Callable[[LoadedRequest], Hashable] = lambda request: (request.method, request.url.partition("?")[0])  # noqa: E731
-    for key in (by_url, by_path):
-        waiting: dict[Hashable, list[LoadedRequest]] = defaultdict(list)
-        for request in second:
-            waiting[key(request)].append(request)
-        rest = []
-        for request in first:
-            if others := waiting[key(request)]:
-                pairs.append((request, others.pop(0)))
-            else:
-                rest.append(request)
-        first, second = rest, [request for others in waiting.values() for request in others]
-    return [*pairs, *((request, None) for request in first), *((None, request) for request in second)]
-
-
-def moved_requests(pairs: Sequence[tuple[LoadedRequest, LoadedRequest]]) -> set[Pair]:
-    """The smallest set of `pairs` without which both loads have the same order (the rest is a longest increasing
-    subsequence).
-
-    Requests of one burst have no order; each is wanted within `BURST_MS` of the one before.
-    """
-    first, second = (bursts([pair[side] for pair in pairs]) for side in (0, 1))
-    pairs = sorted(pairs, key=lambda pair: (first[pair[0]], second[pair[1]]))
-    ends: list[int] = []
-    at: list[int] = []
-    before: list[int | None] = []
-    for place, pair in enumerate(pairs):
-        burst = second[pair[1]]
-        length = bisect_right(ends, burst)
-        before.append(at[length - 1] if length else None)
-        ends[length : length + 1], at[length : length + 1] = [burst], [place]
-    in_order, last = set(), at[-1] if at else None
-    while last is not None:
-        in_order.add(last)
-        last = before[last]
-    return {pair for place, pair in enumerate(pairs) if place not in in_order}
-
-
-def bursts(requests: Sequence[LoadedRequest]) -> dict[LoadedRequest, int]:
-    """The number of the burst of each request."""
-    numbers, number, last_ms = {}, 0, 0.0
-    for request in sorted(requests, key=lambda request: request.start_ms):
-        number += request.start_ms - last_ms > BURST_MS
-        numbers[request], last_ms = number, request.start_ms
-    return numbers
-
-
-def differences(
-    first: LoadedRequest | None, second: LoadedRequest | None, threshold_ms: float, *, moved: bool
-) -> list[str]:
-    """The differences of load B's request from load A's, in a few words each."""
-    if not first or not second:
-        return ["only in B" if second else "only in A"]
-    texts = []
-    if abs(later := second.start_ms - first.start_ms) > threshold_ms:
-        texts.append(f"starts {signed_ms(later)} ms")
-    if abs(longer := second.duration_ms - first.duration_ms) > threshold_ms:
-        texts.append(f"takes {signed_ms(longer)} ms")
-    if moved:
-        texts.append("other order")
-    # Firefox does not report the priority.
-    if first.priority and second.priority and first.priority != second.priority:
-        texts.append(f"priority {first.priority}, {second.priority}")
-    if first.status != second.status:
-        texts.append(f"status {first.status}, {second.status}")
-    if first.bytes is not None and second.bytes is not None:
-        more = second.bytes - first.bytes
-        if abs(more) > max(SIZE_BYTES, SIZE_SHARE * min(first.bytes, second.bytes)):
-            texts.append(f"{more:+,} bytes")
-    return texts
-
-
-def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> str:
-    """The differences between two loads, in words."""
-    both = [row for row in rows if all(row.requests)]
-    counts = {
-        "start": sum(any(text.startswith("starts") for text in row.differences) for row in both),
-        "duration": sum(any(text.startswith("takes") for text in row.differences) for row in both),
-        "order": sum("other order" in row.differences for row in both),
-        "priority": sum(any(text.startswith("priority") for text in row.differences) for row in both),
-    }
-    alone = [sum(row.requests[1 - side] is None for row in rows) for side in (0, 1)]
-    return (
-        f"Of {len(both)} requests that both loads made, {counts['start']} differ in start and {counts['duration']} in "
-        f"duration by more than {ms(threshold_ms)} ms, {counts['order']} in order, {counts['priority']} in priority. "
-        f"A alone made {alone[0]}, B alone {alone[1]}."
     )

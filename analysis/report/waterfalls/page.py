@@ -1,7 +1,5 @@
 """The page of a waterfall: a folder with one HTML file that needs no other files, and the HAR of each load."""
 
-import base64
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,27 +8,19 @@ from urllib.parse import urlsplit
 
 import jinja2
 from markupsafe import Markup
-from PIL import Image
 
-from analysis.films import FILMS, Strip, frames
+from analysis.figures.films import Strip
+from analysis.report.page import jpeg
+from analysis.report.waterfalls.differences import Row, default_threshold_ms, rows_of_loads, summary
+from analysis.report.waterfalls.loads import PHASES, Load, LoadedRequest, read_load
 from analysis.text import NOTHING, file_name, label, label_with_title, ms, plural, signed_ms, unit
-from analysis.waterfalls import (
-    PHASES,
-    Load,
-    LoadedRequest,
-    Row,
-    default_threshold_ms,
-    read_load,
-    rows_of_loads,
-    summary,
-)
 from base.errors import EyelevelError
-from dataset.run_files import is_film
+from films.kept import film_of, frames
 
 HERE = Path(__file__).parent
 # The number of pictures of each film over the whole axis.
 STRIP_PICTURES = 12
-PICTURE_WIDTH = 240
+PICTURE_WIDTH, QUALITY = 240, 60
 # The number of units of the axis. The thickness of each phase, as a share of its bar: this distinguishes kinds of
 # phases without colour, too.
 AXIS_UNITS = 1000
@@ -43,7 +33,7 @@ LINES = {"fvc": "dotted", "plt": "solid", "lvc": "dashed"}
 NAME_SHARE = 14
 TICKS = 8
 LETTERS = "AB"
-# How `analysis.films.typical` chooses the runs whose films a report shows.
+# How `analysis.figures.films.typical` chooses the runs whose films a report shows.
 FILM_CHOICE = "of the runs that count and have their film, the nearest to their median SI"
 
 
@@ -93,7 +83,7 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
         "both": both,
     }
     lines = {name: style for name, style in LINES.items() if any(name in load.metrics for load in loads)}
-    html = environment.get_template("waterfall.html.j2").render(
+    html = environment.get_template("page.html.j2").render(
         loads=loads,
         letters=LETTERS,
         hars=hars,
@@ -110,7 +100,7 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
         title=title(loads),
         is_same=len({_place(load) for load in loads}) == 1,
         is_one_campaign=_is_one_campaign(loads),
-        css=Markup((HERE / "waterfall.css").read_text()),
+        css=Markup((HERE / "page.css").read_text()),
         plural=plural,
     )
     (folder / "index.html").write_text(html)
@@ -177,17 +167,11 @@ def line_names(load: Load, axis: Axis) -> list[tuple[float, str]]:
 
 def strip(load: Load, axis: Axis) -> list[tuple[float, str]]:
     """Pictures of the load's film as JPEG (data URLs), each with its time; empty without a film."""
-    film = next((load.folder / name for name in FILMS if is_film(load.folder / name, load.campaign)), None)
-    if not film:
+    if not (film := film_of(load.folder, load.campaign)):
         return []
     times_ms = [axis.end_ms * place / STRIP_PICTURES for place in range(STRIP_PICTURES)]
-    pictures = []
-    for time_ms, pixels in zip(times_ms, frames(film, times_ms), strict=True):
-        image, data = Image.fromarray(pixels), io.BytesIO()
-        image.thumbnail((PICTURE_WIDTH, PICTURE_WIDTH))
-        image.save(data, "JPEG", quality=60)
-        pictures.append((time_ms, f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"))
-    return pictures
+    pictures = [jpeg(pixels, PICTURE_WIDTH, QUALITY) for pixels in frames(film, times_ms)]
+    return list(zip(times_ms, pictures, strict=True))
 
 
 def short_name(url: str) -> str:
@@ -210,23 +194,20 @@ def write_waterfalls(groups: Sequence[Sequence[Strip]], campaign: Path, into: Pa
     """
     titles, missing = {}, []
     for group in groups:
-        rows = [
-            {
-                **strip.shot.metrics,
-                **{name: getattr(strip.shot, name) for name in ("site", "network", "protocol", "run")},
-            }
-            for strip in group
-        ]
-        folders = [strip.shot.film.parent.relative_to(campaign) for strip in group]
+        shots = [strip.shot for strip in group]
         try:
             loads = [
-                read_load(campaign, {**row, "folder": folder}, FILM_CHOICE)
-                for row, folder in zip(rows, folders, strict=True)
+                read_load(
+                    campaign,
+                    {**vars(shot), **shot.metrics, "folder": shot.film.parent.relative_to(campaign)},
+                    FILM_CHOICE,
+                )
+                for shot in shots
             ]
             name = folder_name(loads)
             (into / name).mkdir(parents=True)
             write_waterfall(loads, into / name)
             titles[name] = title(loads)
         except EyelevelError as error:
-            missing.append(f"There is no waterfall of {rows[0]['site']} behind {label(rows[0]['network'])}: {error}.")
+            missing.append(f"There is no waterfall of {shots[0].site} behind {label(shots[0].network)}: {error}.")
     return titles, missing

@@ -1,0 +1,78 @@
+"""Films of a campaign for its figures and pages: the runs to show, and strips of their pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.runs import metrics_in, rows_of
+from analysis.statistics.hypotheses import Pair
+from films.kept import completeness, film_of, frames
+
+STRIP_FRAMES = 8
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One run: its film, its setting and number, and its metrics (ms)."""
+
+    film: Path
+    site: str
+    network: str
+    protocol: str
+    run: int
+    metrics: dict[str, float]
+
+    @property
+    def end_ms(self) -> float:
+        """When the page was done: its last visual change, or its load event if that came later."""
+        return max(self.metrics[name] for name in ("lvc", "plt") if name in self.metrics)
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Frames of a run's film at `times_ms` after the navigation, and the visual completeness then, in percent."""
+
+    shot: Shot
+    times_ms: tuple[float, ...]
+    complete: tuple[int, ...]
+    frames: tuple[NDArray[np.uint8], ...]
+
+
+def disagreement(gain_table: pd.DataFrame, network: str, pair: Pair) -> list[str]:
+    """The sites on `network`, first the one whose gains in SI and PLT differ most; `gain_table` is from `gains`."""
+    gains = rows_of(gain_table, network=network, **pair._asdict())
+    gains = gains[gains["metric"].isin(["si", "plt"])]
+    table = gains.pivot(index="site", columns="metric", values="gain").dropna()
+    if table.empty or table.shape[1] < 2:
+        return []
+    return list((table["si"] - table["plt"]).abs().sort_values(ascending=False, kind="stable").index)
+
+
+def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol: str) -> Shot | None:
+    """The run nearest to the median SI of its setting, among the valid runs that still have their film."""
+    if not {"si", "plt"} <= set(runs):
+        return None
+    of_setting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=["si", "plt"])
+    distance = (of_setting["si"] - of_setting["si"].median()).abs()
+    for place in distance.sort_values(kind="stable").index if "folder" in of_setting else ():
+        if film := film_of(folder / str(of_setting.at[place, "folder"]), folder):
+            row = of_setting.loc[place]
+            metrics = {name: float(row[name]) for name in metrics_in(runs)}
+            return Shot(film, site, network, protocol, int(row["run"]), metrics)
+    return None
+
+
+def strips(shots: Sequence[Shot], count: int = STRIP_FRAMES, end_ms: float | None = None) -> list[Strip]:
+    """Strips of the `shots`, all with frames at the same times. These are spread evenly until `end_ms`; unless that is
+    given, until the pages of all shots are done. Raises EyelevelError.
+    """
+    end_ms = max(shot.end_ms for shot in shots) if end_ms is None else end_ms
+    times = [end_ms * (place + 1) / count for place in range(count)]
+    return [
+        Strip(shot, tuple(times), tuple(completeness(shot.film, times)), tuple(frames(shot.film, times)))
+        for shot in shots
+    ]
