@@ -10,11 +10,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from analysis.runs import CampaignTable, metrics_in
 from analysis.samples import starts_of
-from analysis.statistics.contrasts import welch_p
-from analysis.statistics.gain import anova_p
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import WARNING_P
-from analysis.statistics.samples import CELL, Array, Samples
+from analysis.statistics.samples import CELL, Array, Samples, t_test_p
 from dataset.metrics import METRICS
 from dataset.table import CampaignDocument
 
@@ -55,7 +53,8 @@ def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:
     """
 
     def p_values(_: Pair, reference: Array, compared: Array) -> dict[str, Array]:
-        return {"anova_p": anova_p(reference, compared), "welch_p": welch_p(reference, compared)}
+        tests = {"anova_p": True, "welch_p": False}
+        return {name: t_test_p(reference, compared, equal_var=equal) for name, equal in tests.items()}
 
     columns = ["kind", *CELL, "anova_p", "welch_p"]
     return samples.compare(pairs, p_values, columns).assign(kind="A/A").dropna(subset="anova_p")[columns]

@@ -20,7 +20,7 @@ Table = Literal[
     "contrasts", "drift", "empty_settings", "exclusions", "gains", "halves", "handshake", "heterogeneity", "link_use",
     "loss_bounds", "metric_agreement", "other_metrics", "over_sites", "pair_balance", "paper", "places", "power",
     "processor_waits", "reasons", "rejections", "residuals", "sensitivity", "shrunken", "sites", "spread", "steps",
-    "stopping", "success_rates", "summary", "unusual", "variants", "wandering", "web_metrics",
+    "stopping", "success_rates", "unusual", "variants", "wandering", "web_metrics",
 ]  # fmt: skip
 
 

@@ -32,18 +32,16 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     has no times in a metric on a network where too many of its loads lack one (`missing_times`). Raises EyelevelError
     if a run counts twice.
     """
-    runs, metrics = campaign.valid, campaign.metrics if columns is None else tuple(columns)
+    metrics = campaign.metrics if columns is None else tuple(columns)
+    attempts = campaign.runs.assign(block=blocks_of(campaign.runs))
+    runs, setting = attempts[attempts["valid"]], ["network", "site", "protocol"]
     if runs.empty:
         return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
-    setting = ["network", "site", "protocol"]
-    attempts = campaign.runs.assign(block=blocks_of(campaign.runs))
-    runs = attempts[attempts["valid"]]
     for number in ("run", "block"):
         if (is_second := runs[[*setting, number]].duplicated()).any():
             run = " ".join(str(value) for value in runs.loc[is_second, [*setting, number]].iloc[0])
             raise EyelevelError(f"{campaign.folder / RUNS} has the {number} {run} as valid more than once; keep one")
-    networks = _in_order(set(runs["network"]), campaign.networks)
-    protocols = _in_order(set(runs["protocol"]), campaign.protocols)
+    networks, protocols = _in_order(runs["network"], campaign.networks), _in_order(runs["protocol"], campaign.protocols)
     sites = tuple(sorted(set(runs["site"])))
     added = declaration_of(campaign.document, campaign.folder).protocols
     of_block = attempts["protocol"].isin(list(added)).groupby([attempts[name] for name in ("network", "site", "block")])
@@ -79,31 +77,25 @@ def missing_times(campaign: CampaignTable) -> pd.DataFrame:
     Columns: network, protocol, metric (of `campaign.metrics`), loads (that count, of sites where any load of this
     network has the metric), missing (how many of these lack it), is_left_out (they are too many for a verdict).
     """
-    runs, key = campaign.valid, ["network", "protocol"]
-    tables = [pd.DataFrame(columns=MISSING_COLUMNS)]
-    for metric in campaign.metrics:
-        is_measured = runs[metric].notna().groupby([runs["network"], runs["site"]]).transform("any")
-        lacks = pd.Series(np.isnan(logarithms(runs[metric].to_numpy(dtype=float))), runs.index)[is_measured]
-        numbers = lacks.groupby([runs[name] for name in key]).agg(loads="size", missing="sum")
-        many = numbers[(numbers["missing"] > 0) & (numbers["missing"] >= MANY_MISSING * numbers["loads"])]
-        if len(many):
-            is_left_out = many["missing"] >= TOO_MANY_MISSING * many["loads"]
-            tables.append(many.assign(metric=metric, is_left_out=is_left_out).reset_index())
-    return pd.concat(tables[1:] or tables, ignore_index=True)[MISSING_COLUMNS]
+    runs = campaign.valid.melt(["network", "site", "protocol"], list(campaign.metrics), "metric", "ms")
+    runs["missing"] = np.isnan(logarithms(runs["ms"].to_numpy(dtype=float)))
+    is_measured = runs["ms"].notna().groupby([runs["metric"], runs["network"], runs["site"]]).transform("any")
+    groups = runs[is_measured].groupby(["metric", "network", "protocol"])["missing"]
+    numbers = groups.agg(loads="size", missing="sum").reindex(campaign.metrics, level="metric").reset_index()
+    numbers["is_left_out"] = numbers["missing"] >= TOO_MANY_MISSING * numbers["loads"]
+    is_many = (numbers["missing"] > 0) & (numbers["missing"] >= MANY_MISSING * numbers["loads"])
+    return numbers.loc[is_many, MISSING_COLUMNS].reset_index(drop=True)
 
 
 def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[int]") -> tuple[int, ...]:
     """The `rounds` of the samples of `campaign`; `tried`: the number of blocks by network and site."""
     given_up = {(entry.network, entry.site) for entry in read_given_up(campaign.folder)}
-    of_network: dict[str, dict[str, int]] = {}
-    for (network, site), number in tried.items():
-        of_network.setdefault(network, {})[site] = int(number)
     rounds = []
     for network in networks:
-        numbers = of_network.get(network, {})
+        numbers = tried[tried.index.get_level_values("network") == network].droplevel("network")
         name = campaign.clients[network].network
         going_on = [number for site, number in numbers.items() if (name, site) not in given_up]
-        rounds.append(min(going_on or numbers.values(), default=0))
+        rounds.append(int(min(going_on or numbers, default=0)))
     return tuple(rounds)
 
 
@@ -115,8 +107,7 @@ def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
     form a block. Such a block ends when two consecutive starts are more than SIDE_BY_SIDE apart; the later runs form
     another block. So a late second attempt at a run may be in another block than the first attempt.
     """
-    unknown = pd.Series(0, runs.index)
-    block = runs.get("block", unknown)
+    block = runs.get("block", pd.Series(0, runs.index))
     if (block > 0).any():
         # The attempts at one run stay in one block.
         of_run = block.max() + 1 + runs.groupby(["network", "site", "protocol", "run"]).ngroup()
@@ -153,6 +144,7 @@ def sittings_of(runs: pd.DataFrame) -> "pd.Series[int]":
     return (is_first.cumsum() + 1).reindex(runs.index, fill_value=0)
 
 
-def _in_order(names: set[str], order: Sequence[str]) -> tuple[str, ...]:
-    """The `names` that are in `order`, in that order, followed by the others."""
+def _in_order(column: "pd.Series[str]", order: Sequence[str]) -> tuple[str, ...]:
+    """The names in `column` that are in `order`, in that order, followed by the others."""
+    names = set(column)
     return tuple(name for name in order if name in names) + tuple(sorted(names.difference(order)))

@@ -9,23 +9,16 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from analysis.runs import CampaignTable
 from dataset.site_facts import SiteFacts
 
 
-def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> dict[str, SiteFacts]:
-    """Name → facts, for each of the sites `names` that the campaign has facts of (`CampaignTable.known_sites`)."""
-    known = campaign.known_sites
-    return {name: known[name] for name in names if name in known}
-
-
-def site_table(sites: Mapping[str, SiteFacts]) -> pd.DataFrame:
-    """A row for each of `sites` (name → facts), ordered by size.
+def site_table(sites: Mapping[str, SiteFacts], names: Iterable[str] | None = None) -> pd.DataFrame:
+    """A row for each of `sites` (name → facts), or for those of them in `names`, ordered by size.
 
     Columns: site, and the fields of `SiteFacts`. Sites that were not completed lack served, jaccard and loads.
     """
     columns = ["site", *(one.name for one in fields(SiteFacts))]
-    rows = [(name, *astuple(facts)) for name, facts in sites.items()]
+    rows = [(name, *astuple(sites[name])) for name in (sites if names is None else names) if name in sites]
     table = pd.DataFrame(rows, columns=columns).astype({"served": float, "jaccard": float, "loads": "Int64"})
     return table.sort_values("bytes", kind="stable", ignore_index=True)
 

@@ -13,24 +13,21 @@ from numpy.typing import NDArray
 
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import FASTER, NO_DIFFERENCE, SIGNIFICANT_P, SLOWER, UNTESTED
-from analysis.statistics.samples import OVER_SITES, Array, Samples, by_count, counts, t_test_p
+from analysis.statistics.samples import Array, Samples, by_count, counts, t_test_p
 
 COLUMNS = ["reference", "compared", "network", "site", "metric", "runs_reference", "runs_compared", "mean_reference"]
 COLUMNS += ["mean_compared", "gain", "delta_ms", "p", "verdict"]
-PAPER_VERDICTS = (FASTER, SLOWER, NO_DIFFERENCE, UNTESTED)
 
 
 def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """The paper's comparison of every pair of protocols, site by site.
+    """The paper's comparison of every pair of protocols, site by site: a row for each pair, network, site and metric
+    with a run of both.
 
-    One row for each pair, network, site and metric with at least one run of both protocols; columns: reference,
-    compared, network, site, metric, runs_reference, runs_compared, mean_reference, mean_compared, gain, delta_ms
-    (compared - reference), p (one-way ANOVA; NaN if either has fewer than two runs, or without any variance) and
-    verdict.
+    Columns: COLUMNS, with delta_ms (compared - reference) and p (one-way ANOVA; NaN if either has fewer than two runs).
     """
 
     def statistics(_: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
-        delta_ms, p = mean(compared) - mean(reference), anova_p(reference, compared)
+        delta_ms, p = mean(compared) - mean(reference), t_test_p(reference, compared, equal_var=True)
         return {
             "runs_reference": counts(reference),
             "runs_compared": counts(compared),
@@ -43,18 +40,6 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
         }
 
     return samples.compare(pairs, statistics, COLUMNS)[COLUMNS]
-
-
-def summary(gain_table: pd.DataFrame) -> pd.DataFrame:
-    """The paper's numbers over all sites, from the table of `gains`.
-
-    One row for each pair, network and metric; columns: sites, gain and delta_ms (means over the sites), and how many
-    sites are faster, slower, no_difference and untested.
-    """
-    verdicts = {name.replace(" ", "_"): gain_table["verdict"] == name for name in PAPER_VERDICTS}
-    groups = gain_table.assign(**verdicts).groupby(OVER_SITES, sort=False)
-    averages = groups.agg(sites=("site", "size"), gain=("gain", "mean"), delta_ms=("delta_ms", "mean"))
-    return averages.join(groups[list(verdicts)].sum()).reset_index()
 
 
 def mean(values: Array) -> Array:
@@ -73,15 +58,6 @@ def gain(reference: Array, compared: Array) -> Array:
     """The relative change of the mean from `reference` to `compared`, along the last axis; NaN if the former is 0."""
     before = mean(reference)
     return np.asarray((mean(compared) - before) / np.where(before == 0, np.nan, before))
-
-
-def anova_p(reference: Array, compared: Array) -> Array:
-    """The p value of a one-way ANOVA of two samples, along the last axis; NaN if there is none.
-
-    Computed as Student's t test, which is the same for two samples (F = t squared). scipy's f_oneway loses the
-    difference between nearly equal means to rounding and then returns NaN.
-    """
-    return t_test_p(reference, compared, equal_var=True)
 
 
 def verdict(delta_ms: Array, p: Array) -> NDArray[np.object_]:
