@@ -321,7 +321,7 @@ class _Thresholds:
         beyond = (low > self.canary[1]) | (high < self.canary[0]) if self.canary else np.full(low.shape, None)
         columns = contrast_columns(change, confidence, CHANGE, margin)
         within = change.below_p(self.slower) < self.hypotheses.significant_p
-        return {**columns, "worse_p": change.slower_p(self.slower), "beyond_canary": beyond, "within": within}
+        return {**columns, "worse_p": change.above_p(self.slower), "beyond_canary": beyond, "within": within}
 
 
 def _changes(
