@@ -132,7 +132,7 @@ def _table(name: Table, findings: Findings) -> pd.DataFrame:
 
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """`table` with its networks and protocols in the campaign's order instead of the order of measuring."""
-    return in_order(in_order(table, "protocol", samples.protocols), "network", samples.networks)
+    return in_order(table, network=samples.networks, protocol=samples.protocols)
 
 
 def claim_inputs(findings: Findings) -> ClaimInputs:

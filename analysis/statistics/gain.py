@@ -45,8 +45,7 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
 def mean(values: Array) -> Array:
     """The mean of the finite values along the last axis; NaN if there are none."""
     number = counts(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.nansum(values, axis=-1) / np.where(number, number, np.nan))
+    return np.asarray(np.nansum(values, axis=-1) / np.where(number, number, np.nan))
 
 
 def median(values: Array) -> Array:
@@ -66,7 +65,10 @@ def verdict(delta_ms: Array, p: Array) -> NDArray[np.object_]:
     return np.where(np.isnan(p), UNTESTED, np.where(p < SIGNIFICANT_P, direction, NO_DIFFERENCE)).astype(object)
 
 
-def in_order(table: pd.DataFrame, column: str, order: Sequence[str]) -> pd.DataFrame:
-    """`table` with its rows in the order of the values of `column` in `order`; other values come last."""
-    rank = {name: place for place, name in enumerate(order)}
-    return table.sort_values(column, key=lambda values: values.map(rank).fillna(len(rank)), kind="stable")
+def in_order(table: pd.DataFrame, **order: Sequence[str]) -> pd.DataFrame:
+    """`table` with its rows sorted by the columns of these names, each in the given order of its values; other values
+    come last."""
+    places = {column: {name: place for place, name in enumerate(names)} for column, names in order.items()}
+    return table.sort_values(
+        list(order), key=lambda values: values.map(places[str(values.name)]).fillna(np.inf), kind="stable"
+    )

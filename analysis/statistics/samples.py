@@ -72,10 +72,8 @@ class Samples:
         return frame(columns, network=self.networks, site=self.sites, metric=self.metrics)
 
     def compare(self, pairs: Iterable[Pair], statistics: Statistics, columns: Sequence[str]) -> pd.DataFrame:
-        """A row for each of `pairs`, network, site and metric with a run of both protocols.
-
-        `statistics` computes the columns of a pair from its times; `columns` are the columns of a table without pairs.
-        """
+        """A row for each of `pairs`, network, site and metric with a run of both protocols. `statistics` computes the
+        columns of a pair from its times; `columns` are those of a table without pairs."""
         tables = []
         for pair in pairs:
             both = self.of_pair(pair)
