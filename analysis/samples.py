@@ -34,38 +34,36 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     """
     metrics = campaign.metrics if columns is None else tuple(columns)
     attempts = campaign.runs.assign(block=blocks_of(campaign.runs))
-    runs, setting = attempts[attempts["valid"]], ["network", "site", "protocol"]
+    runs = attempts[attempts["valid"]]
     if runs.empty:
         return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
     for number in ("run", "block"):
-        if (is_second := runs[[*setting, number]].duplicated()).any():
-            run = " ".join(str(value) for value in runs.loc[is_second, [*setting, number]].iloc[0])
+        key = ["network", "site", "protocol", number]
+        if (is_second := runs.duplicated(key)).any():
+            run = " ".join(str(value) for value in runs.loc[is_second, key].iloc[0])
             raise EyelevelError(f"{campaign.folder / RUNS} has the {number} {run} as valid more than once; keep one")
-    networks, protocols = _in_order(runs["network"], campaign.networks), _in_order(runs["protocol"], campaign.protocols)
-    sites = tuple(sorted(set(runs["site"])))
+    orders = {"network": campaign.networks, "site": (), "protocol": campaign.protocols}
+    networks, sites, protocols = names = [_in_order(runs[column], order) for column, order in orders.items()]
     added = declaration_of(campaign.document, campaign.folder).protocols
     of_block = attempts["protocol"].isin(list(added)).groupby([attempts[name] for name in ("network", "site", "block")])
     is_added = of_block.transform("all")
     # A block without a run that counts keeps its place, so that the later blocks do not move.
     order = attempts["block"] + is_added * (attempts["block"].max() + 1)
     blocks = order.groupby([attempts["network"], attempts["site"]]).rank("dense").astype(int)[attempts["valid"]]
-    shape = (len(networks), len(sites), len(protocols), len(metrics), int(blocks.max()))
+    shape = (*map(len, names), len(metrics), int(blocks.max()))
     if prod(shape) > max(MOST_CELLS, MOST_CELLS_OF_A_ROW * len(runs) * len(metrics)):
         raise EyelevelError(
             f"{campaign.folder / RUNS} has {len(runs):,} runs that count, of {len(sites):,} sites on {len(networks):,} "
             f"networks over {len(protocols):,} protocols, which have hardly anything in common; analyse parts of it"
         )
     values = np.full(shape, np.nan)
-    places = [
-        pd.Index(names).get_indexer(runs[column])
-        for names, column in zip((networks, sites, protocols), setting, strict=True)
-    ]
+    places = [pd.Index(along).get_indexer(runs[column]) for along, column in zip(names, orders, strict=True)]
     values[*places, :, blocks - 1] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
     for row in missing_times(campaign).itertuples():
         if row.is_left_out and row.metric in metrics:
-            place = networks.index(row.network), protocols.index(row.protocol), metrics.index(row.metric)
-            values[place[0], :, place[1], place[2]] = np.nan
+            place = networks.index(row.network), slice(None), protocols.index(row.protocol), metrics.index(row.metric)
+            values[place] = np.nan
     tried = attempts[~is_added].groupby(["network", "site"])["block"].nunique()
     return Samples(values, networks, sites, protocols, metrics, _rounds(campaign, networks, tried))
 

@@ -33,13 +33,10 @@ def print_sites(table: pd.DataFrame, console: Console) -> None:
     for row in table.itertuples():
         counts = (str(row.servers), str(row.hosts), str(row.third_party_hosts))
         megabytes, largest = f"{row.bytes / 1e6:.2f}", f"{row.largest_bytes / 1e3:.0f}"
-        completeness_texts = ("", "") if pd.isna(row.served) else (_percent(row.served), f"{row.jaccard:.3f}")
-        texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, *completeness_texts)
+        # Rounded down, so that it is 100 % only if nothing is missing.
+        served = "" if pd.isna(row.served) else f"{math.floor(row.served * 1000) / 10:.1f}"
+        jaccard = "" if pd.isna(row.served) else f"{row.jaccard:.3f}"
+        texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, served, jaccard)
     console.print(texts)
     if open_sites := list(table.loc[table["served"].isna(), "site"]):
         console.print(f"Nobody has measured yet what the pages of {', '.join(open_sites)} ask for: run 'make close'.")
-
-
-def _percent(share: float) -> str:
-    """A share as a percentage; it is 100 only if nothing is missing."""
-    return f"{math.floor(share * 1000) / 10:.1f}"
