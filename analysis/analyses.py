@@ -19,11 +19,10 @@ from analysis.paper.claims import FIGURE_METRICS, claims
 from analysis.paper.comparison import handshake_table, side_by_side
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
-from analysis.sites import recorded_sites, site_table
-from analysis.statistics.aggregate import over_sites
+from analysis.sites import site_table
 from analysis.statistics.confirmatory import confirmatory
-from analysis.statistics.contrasts import contrasts, unusual
-from analysis.statistics.gain import gains, in_order, summary
+from analysis.statistics.contrasts import contrasts, over_sites, unusual
+from analysis.statistics.gain import gains, in_order
 from analysis.statistics.heterogeneity import heterogeneity, shrunken
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.other_metrics import other_metrics
@@ -49,10 +48,9 @@ ANALYSES: Mapping[Table, Analysis] = {
         looks_of(findings.campaign),
         findings.campaign.networks,
     ),
-    "over_sites": lambda findings: over_sites(findings.samples, findings.hypotheses),
     "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
     "power": lambda findings: blocks_needed(findings.samples, findings.declared, findings.campaign.networks),
-    "sites": lambda findings: site_table(recorded_sites(findings.campaign, findings.samples.sites)),
+    "sites": lambda findings: site_table(findings.campaign.known_sites, findings.samples.sites),
     "residuals": lambda findings: stability.residuals(findings.campaign),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
     "exclusions": lambda findings: exclusions(findings.campaign.runs),
@@ -87,7 +85,7 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
     "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
     "other_metrics": lambda findings: other_metrics(findings.samples, findings.declared, findings["confirmatory"]),
-    "summary": lambda findings: summary(findings["gains"]),
+    "over_sites": lambda findings: over_sites(findings.comparisons, findings.hypotheses.confidence),
     "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
     "paper": side_by_side,
@@ -133,14 +131,13 @@ def _table(name: Table, findings: Findings) -> pd.DataFrame:
 
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """`table` with its networks and protocols in the campaign's order instead of the order of measuring."""
-    return in_order(in_order(table, "protocol", samples.protocols), "network", samples.networks)
+    return in_order(table, network=samples.networks, protocol=samples.protocols)
 
 
 def claim_inputs(findings: Findings) -> ClaimInputs:
-    """The data on which the paper's claims are tested."""
-    facts = findings["sites"].rename(columns={"exchanges": "requests"}).set_index("site")
-    known = facts[["bytes", "requests", "servers"]].astype(float).to_dict("index")
-    # The paper has one browser, so the claims use only the campaign's first browser.
-    in_first = [name for name in findings.samples.networks if findings.campaign.clients[name].network == name]
-    samples, declared = findings.samples.behind(in_first), findings.declared
-    return ClaimInputs(samples, declared, findings["confirmatory"], findings.campaign.rtt_ms, known)
+    """The data on which the paper's claims are tested. The paper has one browser, so they use only the campaign's
+    first browser."""
+    campaign = findings.campaign
+    in_first = [name for name in findings.samples.networks if campaign.clients[name].network == name]
+    samples = findings.samples.behind(in_first)
+    return ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)

@@ -324,7 +324,7 @@ def _changes(
         beyond = (low > canary[1]) | (high < canary[0]) if canary else np.full(low.shape, None)
         columns = contrast_columns(change, hypotheses.confidence, CHANGE, margin)
         within = change.below_p(slower) < hypotheses.significant_p
-        return {**columns, "worse_p": change.slower_p(slower), "beyond_canary": beyond, "within": within}
+        return {**columns, "worse_p": change.above_p(slower), "beyond_canary": beyond, "within": within}
 
     over_sites, sites = [], []
     for protocol in a.protocols:

@@ -12,15 +12,13 @@ from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import OVER_SITES, Samples
 from dataset.metrics import METRICS
 
-# Figures of single runs show this metric if the campaign has it.
-SINGLE_RUN_METRIC = "si"
 # The names of the tables in `analysis.analyses`, so that mypy finds a misspelt one.
 Table = Literal[
     "aa_calibration", "aa_p_values", "block_means", "carry_over", "claim_numbers", "claims", "confirmatory",
     "contrasts", "drift", "empty_settings", "exclusions", "gains", "halves", "handshake", "heterogeneity", "link_use",
     "loss_bounds", "metric_agreement", "other_metrics", "over_sites", "pair_balance", "paper", "places", "power",
     "processor_waits", "rejections", "residuals", "sensitivity", "shrunken", "sites", "spread", "steps",
-    "success_rates", "summary", "unusual", "variants", "wandering", "web_metrics",
+    "success_rates", "unusual", "variants", "wandering", "web_metrics",
 ]  # fmt: skip
 
 
@@ -44,14 +42,13 @@ class Findings:
 
     @property
     def single_run_metric(self) -> str:
-        """The metric of figures of single runs."""
+        """The metric of figures of single runs: the Speed Index if the campaign has it."""
         metrics = self.samples.metrics
-        return SINGLE_RUN_METRIC if SINGLE_RUN_METRIC in metrics else metrics[0]
+        return "si" if "si" in metrics else metrics[0]
 
     @property
     def figure_metrics(self) -> tuple[str, ...]:
-        """The metrics of figures that have room for few of them: the paper's, or all if the campaign has none of
-        these."""
+        """The metrics of figures with room for few: the paper's, or all if the campaign has none of these."""
         of_paper = {metric.name for metric in METRICS if not metric.is_of_web}
         return tuple(name for name in self.samples.metrics if name in of_paper) or self.samples.metrics
 
@@ -72,8 +69,7 @@ class Findings:
 
     @property
     def comparisons(self) -> pd.DataFrame:
-        """Every comparison of a pair in a metric at a site on a network, with the paper's statistics and further
-        ones."""
+        """Every comparison of a pair in a metric at a site on a network: the tables `gains` and `contrasts`."""
         gains = self["gains"].rename(columns={"p": "anova_p", "verdict": "paper_verdict"})
         contrasts = self["contrasts"]
         return gains.merge(contrasts, on=[*OVER_SITES, "site"], how="left") if len(contrasts) else gains

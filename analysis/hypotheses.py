@@ -5,7 +5,7 @@ A campaign keeps a copy that was made before its first run (`dataset.declaration
 
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,14 +37,14 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     origin = Origin(source, hypotheses.origin.sha256, declared.declared_at, is_post_hoc)
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
-    added = dict(declared.networks)
     # A client is a network in a browser. If one of them was added to the campaign, the client was added at that time;
     # if both were, at the later time.
-    networks = dict.fromkeys((*document.settings.networks, *declared.networks))
-    for name, client in clients_of(networks, document.settings.browsers).items():
-        times = (declared.networks.get(client.network), declared.further_browsers.get(client.program))
-        if any(times):
-            added[name] = max(filter(None, times))
+    clients = clients_of(dict.fromkeys((*document.settings.networks, *declared.networks)), document.settings.browsers)
+    came_at = {
+        name: max(declared.networks.get(client.network, ""), declared.further_browsers.get(client.program, ""))
+        for name, client in clients.items()
+    }
+    added = dict(declared.networks) | {name: time for name, time in came_at.items() if time}
     return replace(hypotheses, added_protocols=declared.protocols, added_networks=added, origin=origin)
 
 
@@ -82,22 +82,21 @@ def parse(text: str, path: Path) -> Hypotheses:
         )
     except (ValueError, TypeError, KeyError) as error:
         raise EyelevelError(f"{path} is no file of hypotheses: {error}") from None
+    if fault := next(_faults(hypotheses), ""):
+        raise EyelevelError(f"{path}: {fault}")
+    return hypotheses
+
+
+def _faults(hypotheses: Hypotheses) -> Iterator[str]:
     for name in SHARES:
         if not 0 < getattr(hypotheses, name) < 1:
-            raise EyelevelError(f"{path}: {name} is {getattr(hypotheses, name)}, must lie between 0 and 1")
-    if others := set(hypotheses.family) - set(hypotheses.comparisons):
-        names = ", ".join(f"{pair.compared} against {pair.reference}" for pair in others)
-        raise EyelevelError(f"{path}: the family has {names}, which is not among the comparisons")
-    if strange := set(hypotheses.family_metrics) - set(time_names()):
-        raise EyelevelError(
-            f"{path}: there is no metric {', '.join(strange)} to compare by; there are {', '.join(time_names())}"
-        )
-    if not 0 <= hypotheses.equivalence_round_trips < math.inf:
-        raise EyelevelError(
-            f"{path}: equivalence_round_trips is {hypotheses.equivalence_round_trips}, must be 0 (equivalence_margin "
-            "holds everywhere) or above"
-        )
-    return hypotheses
+            yield f"{name} is {getattr(hypotheses, name)}, must lie between 0 and 1"
+    for reference, compared in set(hypotheses.family) - set(hypotheses.comparisons):
+        yield f"the family has {compared} against {reference}, which is not among the comparisons"
+    for metric in set(hypotheses.family_metrics) - set(time_names()):
+        yield f"there is no metric {metric} to compare by; there are {', '.join(time_names())}"
+    if not 0 <= (round_trips := hypotheses.equivalence_round_trips) < math.inf:
+        yield f"equivalence_round_trips is {round_trips}, must be 0 (equivalence_margin holds everywhere) or above"
 
 
 def _pairs(entries: Sequence[Sequence[str]]) -> tuple[Pair, ...]:
@@ -106,14 +105,13 @@ def _pairs(entries: Sequence[Sequence[str]]) -> tuple[Pair, ...]:
 
 def origin_sentence(origin: Origin) -> str:
     """A sentence that says where hypotheses come from."""
-    text = f"{origin.source} (SHA-256 {origin.sha256[:16]}…)"
+    text, when = f"{origin.source} (SHA-256 {origin.sha256[:16]}…)", moment(origin.declared_at)
     if not origin.is_post_hoc:
-        when = moment(origin.declared_at)
         return f"Pairs, family and thresholds were declared on {when}, before the first run: {text}."
-    if origin.declared_at:
+    if when:
         return (
             f"Post hoc: pairs, family and thresholds are those of {text}, not those that the campaign declared on "
-            f"{moment(origin.declared_at)}, before its first run."
+            f"{when}, before its first run."
         )
     return (
         "Post hoc: the campaign has not declared its hypotheses, so nothing shows that pairs, family and "

@@ -31,17 +31,16 @@ from dataset.validation import kept_entries
 from tuning.defaults import DEFAULT_BROWSER
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
-# Columns of whole numbers by which runs are paired. An empty cell reads as 0, which means unknown.
-WHOLE_NUMBERS = ("run", "attempt", "block", "lane", "sitting")
-# The column of the machine that made a run, if a campaign has several; and the column of its lane, if it has lanes.
+# The columns of the machine and of the lane that made a run, if a campaign has several.
 MACHINE, LANE = "machine", "lane"
+# Columns of whole numbers by which runs are paired. An empty cell reads as 0, which means unknown.
+WHOLE_NUMBERS = ("run", "attempt", "block", LANE, "sitting")
 # The column of how many loads shared a run's processors on average, itself included.
 CONCURRENT_LOADS = "concurrent_loads"
 # The column of the number of the stretch of measuring.
 SITTING = "sitting"
-# A check of a network or protocol: the machine, the thing checked, the check, the configured and the measured value,
-# the tolerance between both, and whether the check passed.
-VALIDATION_COLUMNS = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
+# A check of a network or protocol (subject) on a machine (host), by its name.
+VALIDATION_COLUMNS = ["host", "subject", "name", "configured", "measured", "tolerance", "passed"]
 # Columns that show how busy the machine was begin with this.
 CANARY_PREFIX = "canary"
 # The column of the browser's name. The analysis treats a network in each further browser as another network
@@ -53,8 +52,7 @@ QUIET = "quiet_ms"
 
 @dataclass(frozen=True)
 class Observation:
-    """A validation's observations of the network or protocol that has this `setting` (its document), on machine
-    `host`."""
+    """A validation's observations of the network or protocol with this `setting` (its document), on machine `host`."""
 
     host: str
     setting: Mapping[str, Any]
@@ -73,7 +71,7 @@ class CampaignTable:
     runs: pd.DataFrame
     document: CampaignDocument
     folder: Path = Path()
-    validation: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(VALIDATION_COLUMNS)))
+    validation: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=VALIDATION_COLUMNS))
     observations: tuple[Observation, ...] = ()
 
     @property
@@ -128,11 +126,9 @@ class CampaignTable:
 
     @property
     def site_facts(self) -> dict[str, dict[str, float]]:
-        """The size of each site with known facts: `bytes`, `requests` (recorded exchanges) and `servers`."""
-        return {
-            name: {"bytes": facts.bytes, "requests": facts.exchanges, "servers": facts.servers}
-            for name, facts in self.known_sites.items()
-        }
+        """The `bytes`, `requests` (recorded exchanges) and `servers` of each site with known facts."""
+        known = self.known_sites.items()
+        return {name: {"bytes": of.bytes, "requests": of.exchanges, "servers": of.servers} for name, of in known}
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -193,7 +189,7 @@ def load(folder: Path) -> CampaignTable:
     # set only within this block, since a notebook that reads a campaign has options of its own.
     with pd.option_context("mode.string_storage", "python"):
         runs = read_runs(folder)
-        _require_one_quiet_time(runs, document, folder)
+        _require_one_quiet_time(runs, folder / RUNS)
         return CampaignTable(_by_client(runs, document), document, folder, *validation(folder))
 
 
@@ -206,18 +202,15 @@ def _by_client(runs: pd.DataFrame, document: CampaignDocument) -> pd.DataFrame:
     return runs.assign(**{BROWSER: browsers, "network": [client_name(*pair, first) for pair in pairs]})
 
 
-def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, folder: Path) -> None:
+def _require_one_quiet_time(runs: pd.DataFrame, path: Path) -> None:
     """Raises EyelevelError if runs on one network were made with different quiet times: runs with a shorter quiet time
     have recorded less of the same page."""
-    if QUIET not in runs:
-        return
-    for network, times_ms in runs.groupby("network")[QUIET]:
-        values_ms = sorted(set(times_ms.dropna()))
-        if len(values_ms) > 1:
-            first, second = (f"{value:g}" for value in values_ms[:2])
+    for network, times_ms in runs.groupby("network")[QUIET] if QUIET in runs else ():
+        first, *others = [f"{value:g}" for value in sorted(times_ms.dropna().unique())] or [""]
+        if others:
             raise EyelevelError(
-                f"{folder / RUNS}: behind {network}, runs ended after {first} ms without a request and after "
-                f"{second} ms; these must not be compared: keep those of one quiet time"
+                f"{path}: behind {network}, runs ended after {first} ms without a request and after {others[0]} ms; "
+                "these must not be compared: keep those of one quiet time"
             )
 
 
@@ -234,19 +227,22 @@ def read_runs(folder: Path) -> pd.DataFrame:
         raise EyelevelError(f"{path} is broken: {error}") from None
     if absent := [name for name in KEYS if name not in runs]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(absent)}")
-    # Line numbers count the header as line 1.
+
+    def require(is_sound: "pd.Series[bool]", rule: str) -> None:
+        # Line numbers count the header as line 1.
+        if not is_sound.all():
+            raise EyelevelError(f"line {is_sound.idxmin() + 2} of {path}: {rule}")
+
     for column in [name for name in WHOLE_NUMBERS if name in runs]:
         cells = pd.to_numeric(runs[column].replace("", 0), errors="coerce")
-        if (is_unclear := cells.isna() | (cells % 1 != 0)).any():
-            raise EyelevelError(f"line {is_unclear.idxmax() + 2} of {path}: {column} must be a whole number")
+        require(cells % 1 == 0, f"{column} must be a whole number")
         runs[column] = cells.astype(int)
-    runs["valid"] = runs["valid"].str.lower().map({"true": True, "false": False})
-    if (is_unclear := runs["valid"].isna()).any():
-        raise EyelevelError(f"line {is_unclear.idxmax() + 2} of {path}: valid must be true or false")
-    runs = runs.astype({"valid": bool})
-    for number, attempt in enumerate(runs["folder"].astype(str) if "folder" in runs else (), start=2):
-        if attempt and not ATTEMPT_FOLDER.fullmatch(attempt):
-            raise EyelevelError(f"line {number} of {path}: {attempt!r} is no folder of an attempt")
+    valid = runs["valid"].str.lower().map({"true": True, "false": False})
+    require(valid.notna(), "valid must be true or false")
+    runs["valid"] = valid.astype(bool)
+    if "folder" in runs:
+        is_folder = {name: not name or ATTEMPT_FOLDER.fullmatch(str(name)) is not None for name in runs["folder"]}
+        require(runs["folder"].map(is_folder), "folder must be empty or the folder of an attempt")
     canaries = [name for name in runs if name.startswith(CANARY_PREFIX)]
     for column in (*canaries, *processor_columns_in(runs), *([QUIET] if QUIET in runs else [])):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
@@ -256,22 +252,18 @@ def read_runs(folder: Path) -> pd.DataFrame:
 def typed(runs: pd.DataFrame) -> pd.DataFrame:
     """`runs` with the types of `dataset.schema` in the columns that every campaign has. Every other column gets numbers
     if it has nothing but numbers and empty cells."""
-    pandas_types = {"string": "string", "boolean": "bool", "integer": "Int64", "number": "float64"}
-    known = {name: column["type"] for name, column in fields().items() if name in runs}
-    numbers = {
-        name: pd.to_numeric(runs[name], errors="coerce")
-        for name in runs
-        if known.get(name, "number") in ("integer", "number")
-    }
-    texts = [name for name in numbers if name not in known and _has_text(runs[name], numbers[name])]
-    kinds = {**dict.fromkeys(numbers, "number"), **dict.fromkeys(texts, "string"), **known}
-    numbers = {name: values for name, values in numbers.items() if name not in texts}
-    return runs.assign(**numbers).astype({name: pandas_types[kind] for name, kind in kinds.items()})
+    types = {name: column["type"] for name, column in fields().items()}
+    return runs.assign(**{name: _typed(cells, types.get(name)) for name, cells in runs.items()})
 
 
-def _has_text(cells: "pd.Series[Any]", numbers: "pd.Series[Any]") -> bool:
-    """Whether `cells` have a text that is not a number. `numbers`: the cells as numbers, NaN for texts."""
-    return bool((numbers.isna() & cells.notna() & (cells.astype(str) != "")).any())
+def _typed(cells: "pd.Series[Any]", kind: str | None) -> "pd.Series[Any]":
+    if kind in ("string", "boolean"):
+        return cells.astype("string" if kind == "string" else "bool")
+    numbers = pd.to_numeric(cells, errors="coerce")
+    is_text = numbers.isna() & cells.notna() & (cells.astype(str) != "")
+    if kind is None and is_text.any():
+        return cells.astype("string")
+    return numbers.astype("Int64" if kind == "integer" else "float64")
 
 
 def validation(folder: Path) -> tuple[pd.DataFrame, tuple[Observation, ...]]:
@@ -284,4 +276,4 @@ def validation(folder: Path) -> tuple[pd.DataFrame, tuple[Observation, ...]]:
         for entry in entries
         for setting in entry.passed
     )
-    return pd.DataFrame(rows, columns=list(VALIDATION_COLUMNS)), observations
+    return pd.DataFrame(rows, columns=VALIDATION_COLUMNS), observations

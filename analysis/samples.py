@@ -32,42 +32,38 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     has no times in a metric on a network where too many of its loads lack one (`missing_times`). Raises EyelevelError
     if a run counts twice.
     """
-    runs, metrics = campaign.valid, campaign.metrics if columns is None else tuple(columns)
-    if runs.empty:
-        return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
-    setting = ["network", "site", "protocol"]
+    metrics = campaign.metrics if columns is None else tuple(columns)
     attempts = campaign.runs.assign(block=blocks_of(campaign.runs))
     runs = attempts[attempts["valid"]]
+    if runs.empty:
+        return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
     for number in ("run", "block"):
-        if (is_second := runs[[*setting, number]].duplicated()).any():
-            run = " ".join(str(value) for value in runs.loc[is_second, [*setting, number]].iloc[0])
+        key = ["network", "site", "protocol", number]
+        if (is_second := runs.duplicated(key)).any():
+            run = " ".join(str(value) for value in runs.loc[is_second, key].iloc[0])
             raise EyelevelError(f"{campaign.folder / RUNS} has the {number} {run} as valid more than once; keep one")
-    networks = _in_order(set(runs["network"]), campaign.networks)
-    protocols = _in_order(set(runs["protocol"]), campaign.protocols)
-    sites = tuple(sorted(set(runs["site"])))
+    orders = {"network": campaign.networks, "site": (), "protocol": campaign.protocols}
+    networks, sites, protocols = names = [_in_order(runs[column], order) for column, order in orders.items()]
     added = declaration_of(campaign.document, campaign.folder).protocols
     of_block = attempts["protocol"].isin(list(added)).groupby([attempts[name] for name in ("network", "site", "block")])
     is_added = of_block.transform("all")
     # A block without a run that counts keeps its place, so that the later blocks do not move.
     order = attempts["block"] + is_added * (attempts["block"].max() + 1)
     blocks = order.groupby([attempts["network"], attempts["site"]]).rank("dense").astype(int)[attempts["valid"]]
-    shape = (len(networks), len(sites), len(protocols), len(metrics), int(blocks.max()))
+    shape = (*map(len, names), len(metrics), int(blocks.max()))
     if prod(shape) > max(MOST_CELLS, MOST_CELLS_OF_A_ROW * len(runs) * len(metrics)):
         raise EyelevelError(
             f"{campaign.folder / RUNS} has {len(runs):,} runs that count, of {len(sites):,} sites on {len(networks):,} "
             f"networks over {len(protocols):,} protocols, which have hardly anything in common; analyse parts of it"
         )
     values = np.full(shape, np.nan)
-    places = [
-        pd.Index(names).get_indexer(runs[column])
-        for names, column in zip((networks, sites, protocols), setting, strict=True)
-    ]
+    places = [pd.Index(along).get_indexer(runs[column]) for along, column in zip(names, orders, strict=True)]
     values[*places, :, blocks - 1] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
     for row in missing_times(campaign).itertuples():
         if row.is_left_out and row.metric in metrics:
-            place = networks.index(row.network), protocols.index(row.protocol), metrics.index(row.metric)
-            values[place[0], :, place[1], place[2]] = np.nan
+            place = networks.index(row.network), slice(None), protocols.index(row.protocol), metrics.index(row.metric)
+            values[place] = np.nan
     tried = attempts[~is_added].groupby(["network", "site"])["block"].nunique()
     return Samples(values, networks, sites, protocols, metrics, _rounds(campaign, networks, tried))
 
@@ -98,15 +94,12 @@ def missing_times(campaign: CampaignTable) -> pd.DataFrame:
 def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[int]") -> tuple[int, ...]:
     """The `rounds` of the samples of `campaign`; `tried`: the number of blocks by network and site."""
     given_up = {(entry.network, entry.site) for entry in read_given_up(campaign.folder)}
-    of_network: dict[str, dict[str, int]] = {}
-    for (network, site), number in tried.items():
-        of_network.setdefault(network, {})[site] = int(number)
     rounds = []
     for network in networks:
-        numbers = of_network.get(network, {})
+        numbers = tried[tried.index.get_level_values("network") == network].droplevel("network")
         name = campaign.clients[network].network
         going_on = [number for site, number in numbers.items() if (name, site) not in given_up]
-        rounds.append(min(going_on or numbers.values(), default=0))
+        rounds.append(int(min(going_on or numbers, default=0)))
     return tuple(rounds)
 
 
@@ -118,8 +111,7 @@ def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
     form a block. Such a block ends when two consecutive starts are more than SIDE_BY_SIDE apart; the later runs form
     another block. So a late second attempt at a run may be in another block than the first attempt.
     """
-    unknown = pd.Series(0, runs.index)
-    block = runs.get("block", unknown)
+    block = runs.get("block", pd.Series(0, runs.index))
     if (block > 0).any():
         # The attempts at one run stay in one block.
         of_run = block.max() + 1 + runs.groupby(["network", "site", "protocol", "run"]).ngroup()
@@ -158,6 +150,7 @@ def sittings_of(runs: pd.DataFrame) -> "pd.Series[int]":
     return (is_first.cumsum() + 1).reindex(runs.index, fill_value=0)
 
 
-def _in_order(names: set[str], order: Sequence[str]) -> tuple[str, ...]:
-    """The `names` that are in `order`, in that order, followed by the others."""
+def _in_order(column: "pd.Series[str]", order: Sequence[str]) -> tuple[str, ...]:
+    """The names in `column` that are in `order`, in that order, followed by the others."""
+    names = set(column)
     return tuple(name for name in order if name in names) + tuple(sorted(names.difference(order)))

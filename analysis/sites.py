@@ -9,23 +9,16 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from analysis.runs import CampaignTable
 from dataset.site_facts import SiteFacts
 
 
-def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> dict[str, SiteFacts]:
-    """Name → facts, for each of the sites `names` that the campaign has facts of (`CampaignTable.known_sites`)."""
-    known = campaign.known_sites
-    return {name: known[name] for name in names if name in known}
-
-
-def site_table(sites: Mapping[str, SiteFacts]) -> pd.DataFrame:
-    """A row for each of `sites` (name → facts), ordered by size.
+def site_table(sites: Mapping[str, SiteFacts], names: Iterable[str] | None = None) -> pd.DataFrame:
+    """A row for each of `sites` (name → facts), or for those of them in `names`, ordered by size.
 
     Columns: site, and the fields of `SiteFacts`. Sites that were not completed lack served, jaccard and loads.
     """
     columns = ["site", *(one.name for one in fields(SiteFacts))]
-    rows = [(name, *astuple(facts)) for name, facts in sites.items()]
+    rows = [(name, *astuple(sites[name])) for name in (sites if names is None else names) if name in sites]
     table = pd.DataFrame(rows, columns=columns).astype({"served": float, "jaccard": float, "loads": "Int64"})
     return table.sort_values("bytes", kind="stable", ignore_index=True)
 
@@ -40,13 +33,10 @@ def print_sites(table: pd.DataFrame, console: Console) -> None:
     for row in table.itertuples():
         counts = (str(row.servers), str(row.hosts), str(row.third_party_hosts))
         megabytes, largest = f"{row.bytes / 1e6:.2f}", f"{row.largest_bytes / 1e3:.0f}"
-        completeness_texts = ("", "") if pd.isna(row.served) else (_percent(row.served), f"{row.jaccard:.3f}")
-        texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, *completeness_texts)
+        # Rounded down, so that it is 100 % only if nothing is missing.
+        served = "" if pd.isna(row.served) else f"{math.floor(row.served * 1000) / 10:.1f}"
+        jaccard = "" if pd.isna(row.served) else f"{row.jaccard:.3f}"
+        texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, served, jaccard)
     console.print(texts)
     if open_sites := list(table.loc[table["served"].isna(), "site"]):
         console.print(f"Nobody has measured yet what the pages of {', '.join(open_sites)} ask for: run 'make close'.")
-
-
-def _percent(share: float) -> str:
-    """A share as a percentage; it is 100 only if nothing is missing."""
-    return f"{math.floor(share * 1000) / 10:.1f}"

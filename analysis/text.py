@@ -1,7 +1,10 @@
-"""The form of numbers and names for readers: percentages, times, counts, and the names that the paper uses."""
+"""The form of numbers and names for readers: percentages, times, counts, and the names that the paper uses.
+
+A value that is missing (NaN) is NOTHING.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from dataset import metrics
@@ -12,19 +15,12 @@ from tuning.devices import IN_BROWSER, described
 NOTHING = "-"
 # Numbers with a unit have one digit after the point if they are below this.
 TENTHS_BELOW = 10
-# Means of counts are shown to this precision.
-MEAN_COUNT_DIGIT = 0.1
-# The labels of protocols and networks in the paper; metrics have their labels in `dataset.metrics`.
+# A mean of counts that is this close to a whole number is written as one.
+NEARLY_WHOLE = 0.05
+# The labels of protocols and networks in the paper; metrics have theirs in `dataset.metrics`.
 LABELS = {
-    "tcp": "TCP",
-    "tcp+": "TCP+",
-    "tcp+bbr": "TCP+BBR",
-    "quic": "QUIC",
-    "quic+bbr": "QUIC+BBR",
-    "dsl": "DSL",
-    "lte": "LTE",
-    "da2gc": "DA2GC",
-    "mss": "MSS",
+    **{"tcp": "TCP", "tcp+": "TCP+", "tcp+bbr": "TCP+BBR", "quic": "QUIC", "quic+bbr": "QUIC+BBR"},
+    **{"dsl": "DSL", "lte": "LTE", "da2gc": "DA2GC", "mss": "MSS"},
 }
 
 
@@ -36,18 +32,23 @@ def label(name: str) -> str:
     network, _, browser = name.rpartition(IN_BROWSER)
     if network:
         return f"{label(network)} in {described(browser)}"
-    return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
+    return LABELS.get(name) or _entry(name, "label") or name
 
 
 def unit(metric: str) -> str:
     """The unit of a metric; empty without one."""
-    return next((entry.unit for entry in metrics.METRICS if entry.name == metric), "")
+    return _entry(metric, "unit")
+
+
+def _entry(metric: str, field: str) -> str:
+    """A field of a metric's entry in `dataset.metrics`; empty without one."""
+    return next((str(getattr(entry, field)) for entry in metrics.METRICS if entry.name == metric), "")
 
 
 def label_with_title(metric: str) -> str:
     """A metric's label with its full title: `SI (Speed Index)`."""
-    titles = {entry.name: entry.title for entry in metrics.METRICS}
-    return f"{label(metric)} ({titles[metric]})" if titles.get(metric) else label(metric)
+    title = _entry(metric, "title")
+    return f"{label(metric)} ({title})" if title else label(metric)
 
 
 def label_with_unit(metric: str) -> str:
@@ -86,14 +87,14 @@ def level(probability: float) -> str:
     return f"{100 * probability:g} %"
 
 
-def ms(value: float) -> str:
-    """A time in ms."""
-    return (f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}") if math.isfinite(value) else NOTHING
+def ms(value: float, sign: str = "") -> str:
+    """A time in ms; with the `sign` "+", positive numbers have one, too."""
+    return f"{value:{sign}.{0 if abs(value) >= TENTHS_BELOW else 1}f}" if math.isfinite(value) else NOTHING
 
 
 def signed_ms(value: float) -> str:
     """A difference in ms with its sign."""
-    return (f"{value:+.0f}" if abs(value) >= 10 else f"{value:+.1f}") if math.isfinite(value) else NOTHING
+    return ms(value, "+")
 
 
 def p_value(value: float) -> str:
@@ -107,39 +108,38 @@ def number(value: float) -> str:
 
 
 def in_unit(value: float, metric: str) -> str:
-    """The value of a metric, with as many digits as are significant (`_digits`)."""
+    """The value of a metric with its significant digits after the point: one for a few ms and for means of counts that
+    are not whole, three for metrics that have no unit and are not counts (CLS)."""
     if not math.isfinite(value):
         return NOTHING
-    rounded = _rounded(value, metric)
-    return f"{rounded:,.{_digits(value, metric)}f}" if rounded else "0"
+    if fields().get(metric, {}).get("type") == "integer":
+        digits = 0 if unit(metric) or abs(value - round(value)) < NEARLY_WHOLE else 1
+    else:
+        digits = 3 if not unit(metric) else int(abs(value) < TENTHS_BELOW)
+    text = f"{value:,.{digits}f}"
+    return text if text.strip("-0.") else "0"
 
 
 def signed_in_unit(value: float, metric: str) -> str:
     """A difference in the form of `in_unit`, with its sign; 0 has none."""
-    return f"+{in_unit(value, metric)}" if _rounded(value, metric) > 0 else in_unit(value, metric)
+    text = in_unit(value, metric)
+    return text if text.startswith("-") or text == "0" else f"+{text}"
 
 
-def signed_interval_in_unit(low: float, high: float, metric: str) -> str:
-    """An interval of differences, written as its two ends, each in the form of `signed_in_unit`."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return NOTHING
-    return f"{signed_in_unit(low, metric)} to {signed_in_unit(high, metric)}"
+def _interval(write: Callable[..., str]) -> Callable[..., str]:
+    """The form of an interval as its two ends (and the metric, if `write` needs one), each written by `write`."""
+
+    def written(low: float, high: float, *metric: str) -> str:
+        is_known = math.isfinite(low) and math.isfinite(high)
+        return f"{write(low, *metric)} to {write(high, *metric)}" if is_known else NOTHING
+
+    return written
 
 
-def _rounded(value: float, metric: str) -> float:
-    # Adding 0.0 turns -0.0 into 0.0.
-    return round(value, _digits(value, metric)) + 0.0 if math.isfinite(value) else value
-
-
-def _digits(value: float, metric: str) -> int:
-    """The number of significant digits after the point: one for a few ms and for means of counts that are not whole,
-    three for metrics that have no unit and are not counts (CLS)."""
-    field = fields().get(metric, {})
-    if field.get("type") == "integer":
-        return 0 if unit(metric) or abs(value - round(value)) < MEAN_COUNT_DIGIT / 2 else 1
-    if unit(metric):
-        return 1 if abs(value) < TENTHS_BELOW else 0
-    return 3
+percent_interval = _interval(percent)
+number_interval = _interval(number)
+ms_interval = _interval(signed_ms)
+signed_interval_in_unit = _interval(signed_in_unit)
 
 
 def yes_no(value: bool) -> str:
@@ -156,22 +156,7 @@ def mean_count(value: float) -> str:
     """A mean of counts, with one digit after the point if it is not whole."""
     if not math.isfinite(value):
         return NOTHING
-    return f"{value:,.0f}" if abs(value - round(value)) < 0.05 or value >= 1000 else f"{value:,.1f}"
-
-
-def percent_interval(low: float, high: float) -> str:
-    """Both ends of an interval of shares, as percentages."""
-    return f"{percent(low)} to {percent(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
-
-
-def number_interval(low: float, high: float) -> str:
-    """Both ends of an interval of numbers."""
-    return f"{number(low)} to {number(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
-
-
-def ms_interval(low: float, high: float) -> str:
-    """Both ends of an interval of differences in ms."""
-    return f"{signed_ms(low)} to {signed_ms(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
+    return f"{value:,.0f}" if abs(value - round(value)) < NEARLY_WHOLE or value >= 1000 else f"{value:,.1f}"
 
 
 def moment(text: str) -> str:

@@ -265,7 +265,7 @@ def beyond_p(ratio: MeanRatio, margin: float) -> float:
     `MeanRatio.equivalence_p`."""
     distance = replace(ratio, centre=np.abs(ratio.centre))
     # A mean exactly at the margin may be estimated beyond it in either direction.
-    return min(1.0, float(distance.slower_p(margin) + distance.slower_p(-margin)))
+    return min(1.0, float(distance.above_p(margin) + distance.above_p(-margin)))
 
 
 def over_sites(

@@ -78,7 +78,7 @@ def network_table(
     for metric in metrics:
         table.add_column(Text(label_with_unit(metric).replace(" ", "\n")), justify="right")
     gains_of = gain_table.set_index(["site", "compared", "metric"]).sort_index()
-    summary = in_order(means(runs), "protocol", protocols).sort_values("site", kind="stable")
+    summary = in_order(means(runs), protocol=protocols).sort_values("site", kind="stable")
     for site, settings in summary.groupby("site"):
         name = str(site)
         for _, setting in settings.iterrows():

@@ -95,7 +95,7 @@ def headline(findings: Findings, row: Mapping[str, Any]) -> str:
         f"{'lower' if row['gain'] < 0 else 'higher'} than {label(row['reference'])}'s ({plural('site', row['sites'])}, "
         f"{plural('pair', row['blocks'])} of runs{bounds}): {verdict}."
     )
-    sites = _row(findings["summary"], key)
+    sites = _row(findings["over_sites"], key)
     if sites is not None:
         untested = f", untested on {sites['untested']}" if sites["untested"] else ""
         sentence += (

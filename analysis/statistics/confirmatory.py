@@ -4,15 +4,14 @@ Planning (`analysis.statistics.planning`), stopping (`analysis.stopping`) and th
 of the mean over sites of log ratios within blocks (`analysis.statistics.ratios`), or the exchange of the protocols
 within blocks where the plan has few blocks of several sites (`analysis.statistics.exchange`). The chance that the
 family has any wrong verdict, faster, slower or equivalent, is at most `significant_p`: p values are multiplied by the
-number of contrasts (Bonferroni). Differences and equivalences need no correction for each other, since no contrast can
-have both wrong. The family is declared before anything is measured, so its size includes contrasts that turn out to
-have no runs. A contrast that was added later belongs to a family of its own, or to none
-(`analysis.statistics.hypotheses.Hypotheses`). A campaign is tested at each of its looks, which a network reaches with
-all its sites together, and the looks share the error (`analysis.statistics.spending`). So reading a report often,
-stopping early and raising the number of runs find nothing more by chance. Intervals hold for the number of blocks that
-was planned; those of a campaign that may end early or has not ended are wider, and hold at all looks at once (repeated
-confidence intervals: Jennison and Turnbull 1989). If a contrast ended early, its gain is also shown shrunken, since
-chance is more likely to have made it larger than smaller.
+number of contrasts (Bonferroni), including declared ones that turn out to have no runs. Differences and equivalences
+need no correction for each other, since no contrast can have both wrong. A contrast that was added later belongs to a
+family of its own, or to none (`analysis.statistics.hypotheses.Hypotheses`). A campaign is tested at each of its looks,
+which a network reaches with all its sites together, and the looks share the error (`analysis.statistics.spending`). So
+reading a report often, stopping early and raising the number of runs find nothing more by chance. Intervals hold for
+the number of blocks that was planned; those of a campaign that may end early or has not ended are wider, and hold at
+all looks at once (repeated confidence intervals: Jennison and Turnbull 1989). The gain of a contrast that ended early
+is also shown shrunken, since chance is more likely to have made it larger than smaller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,16 +23,15 @@ import pandas as pd
 from scipy import stats
 
 from analysis.statistics import exchange
-from analysis.statistics.contrast_table import contrast_columns, judged
+from analysis.statistics.contrast_table import GAIN, contrast_columns, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.ratios import ROBUST_BLOCKS, block_ratios, margins, mean_over_sites
-from analysis.statistics.samples import Array, Samples, by_metric, counts, frame
+from analysis.statistics.samples import OVER_SITES, Array, Samples, by_metric, counts, frame
 from analysis.statistics.spending import Looks
 
 # The columns of `report/tables/confirmatory.csv`.
-CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
-CONFIRMATORY += ["p_corrected", "verdict"]
+CONFIRMATORY = [*OVER_SITES, "sites", "blocks", *GAIN, "p", "p_corrected", "verdict"]
 COLUMNS = [*CONFIRMATORY, "equivalence_p", "equivalence_p_corrected", "margin", "is_in_reach", "gain_shrunken"]
 
 
@@ -48,25 +46,25 @@ def confirmatory(
 
     `looks`: the campaign's; without them all blocks are tested once, by Student's t. `networks` are the campaign's; the
     family includes networks without runs. `rtt_ms`: network → RTT.
-    One row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with
-    a block that has both protocols), blocks (that have both), gain (of the ratios within blocks, over sites; negative:
-    faster) with gain_low and gain_high, p (of all looks) and p_corrected (Bonferroni's), verdict
-    (`analysis.statistics.outcomes`), equivalence_p and equivalence_p_corrected, margin (the gain within which both
-    count as equivalent), is_in_reach (whether so many blocks with this scatter would show that a gain of 0 is
-    equivalent), and gain_shrunken (for contrasts whose network stopped early because of them; otherwise NaN).
+    One row for each pair, network and metric of the family. Columns: OVER_SITES, sites (with a block that has both
+    protocols), blocks (that have both), gain (of the ratios within blocks, over sites; negative: faster) with its
+    interval, p (of all looks) and p_corrected (Bonferroni's), verdict (`analysis.statistics.outcomes`), equivalence_p
+    and equivalence_p_corrected, margin (the gain within which both count as equivalent), is_in_reach (whether so many
+    blocks with this scatter would show that a gain of 0 is equivalent), and gain_shrunken (for contrasts whose network
+    stopped early because of them; otherwise NaN).
     """
-    every = [*networks, *(name for name in samples.networks if name not in networks)]
-    key = ["reference", "compared", "network", "metric"]
+    every = dict.fromkeys([*networks, *samples.networks])
     cells = product(hypotheses.family, every, hypotheses.family_metrics)
-    table = pd.DataFrame([(*pair, *cell) for pair, *cell in cells], columns=key)
+    table = pd.DataFrame([(*pair, *cell) for pair, *cell in cells], columns=OVER_SITES)
     if table.empty:
         return table.reindex(columns=COLUMNS)
     tables = [_contrasts(samples, pair, hypotheses, rtt_ms, looks) for pair in samples.measured(hypotheses.family)]
-    measured = pd.concat(tables) if tables else pd.DataFrame(columns=key)
-    table = table.merge(measured, how="left", on=key).reindex(columns=[*COLUMNS, "last_p", "zero_p"])
-    numbers = ["sites", "blocks"]
-    table[numbers] = table[numbers].fillna(0).astype(int)
-    size = table["network"].groupby(families(table, hypotheses)).transform("size").to_numpy()
+    measured = pd.concat(tables) if tables else pd.DataFrame(columns=OVER_SITES)
+    table = table.merge(measured, how="left", on=OVER_SITES).reindex(columns=[*COLUMNS, "last_p", "zero_p"])
+    table = table.fillna({"sites": 0, "blocks": 0}).astype({"sites": int, "blocks": int})
+    # Contrasts that were declared at the same time form one family.
+    declared_at = table["network"].map(lambda network: hypotheses.added_networks.get(network, ""))
+    size = table["network"].groupby(declared_at).transform("size").to_numpy()
     # Tests that could not be made belong to the family, too; they are no evidence.
     table = judged(table, lambda p: np.minimum(1, np.where(np.isnan(p), 1, p) * size), hypotheses.significant_p)
     table["is_in_reach"] = table["zero_p"] * size < hypotheses.significant_p
@@ -81,8 +79,8 @@ def confirmatory(
 
 
 def _level_of_early_end(samples: Samples, looks: Looks, errors: Mapping[str, float]) -> dict[str, float]:
-    """Network → the level of the two-sided test at the look at which it ended, from its error over all looks; of
-    networks that are at a look before the last only."""
+    """Network → the level of the two-sided test at the look at which it ended, if that is not the last, from its error
+    over all looks."""
     return {
         name: 2 * looks.level(looks.blocks.index(rounds), errors[name] / 2)
         for name, rounds in zip(samples.networks, samples.rounds, strict=True)
@@ -95,11 +93,10 @@ def without_selection(
 ) -> "pd.Series[float]":
     """`centre` without the bias of its selection: only estimates with a two-sided `p` below `level` were selected.
 
-    The result is half way between the observed estimate and the conditional maximum likelihood estimate, if estimates
-    are normal. If the true value were this maximum likelihood estimate, the mean of all selected estimates would equal
-    the observed estimate. The maximum likelihood estimate alone shrinks too much if nearly all estimates are selected
-    (Zhong and Prentice 2008, Bias-reduced estimators and confidence intervals for odds ratios in genome-wide
-    association studies).
+    The result is half way between the observed estimate and the conditional maximum likelihood estimate: the true value
+    with which the mean of all selected estimates, if normal, would equal the observed one. The latter alone shrinks too
+    much if nearly all estimates are selected (Zhong and Prentice 2008, Bias-reduced estimators and confidence intervals
+    for odds ratios in genome-wide association studies).
     """
     observed, bound = stats.norm.isf(p / 2), stats.norm.isf(level / 2)
     low, high = np.zeros(len(p)), np.where(np.isfinite(observed), observed, 0)
@@ -112,11 +109,6 @@ def without_selection(
         low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
     kept = np.where(np.isfinite(observed) & (observed > 0), low / np.where(observed > 0, observed, 1), 1)
     return centre * (1 + kept) / 2
-
-
-def families(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[str]":
-    """The family of each contrast in `table`: contrasts that were declared at the same time form one family."""
-    return table["network"].map(lambda network: hypotheses.added_networks.get(network, ""))
 
 
 def _contrasts(
@@ -155,20 +147,16 @@ def _tests(ratios: Array, margin: Array, *, exchanges: bool) -> tuple[Array, Arr
     if not exchanges or ratios.shape[-1] >= ROBUST_BLOCKS:
         ratio = mean_over_sites(ratios)
         return ratio.difference_p(), ratio.equivalence_p(margin)
-    p_values = [
-        (exchange.difference_p(ratios[cell]), exchange.equivalence_p(ratios[cell], float(margin[cell])))
-        for cell in np.ndindex(margin.shape)
-    ]
-    both = np.array(p_values).reshape(*margin.shape, 2)
-    return both[..., 0], both[..., 1]
+    difference_p, equivalence_p = np.empty(margin.shape), np.empty(margin.shape)
+    for cell in np.ndindex(margin.shape):
+        difference_p[cell] = exchange.difference_p(ratios[cell])
+        equivalence_p[cell] = exchange.equivalence_p(ratios[cell], float(margin[cell]))
+    return difference_p, equivalence_p
 
 
 def confidences(hypotheses: Hypotheses, looks: Looks | None, rounds: Sequence[int]) -> Array:
-    """The confidence of the intervals of each network, of which `rounds` blocks were measured.
-
-    It is the declared one; if the network may end early or has not ended, it is such that the intervals at all looks
-    hold at once with the declared one.
-    """
+    """The confidence of the intervals of each network, of which `rounds` blocks were measured: the declared one; or if
+    the network may end early or has not ended, one with which the intervals at all looks hold at once with that."""
     result = np.full(len(rounds), hypotheses.confidence)
     for place, measured in enumerate(rounds):
         if looks and (looks.may_end or measured < looks.planned):

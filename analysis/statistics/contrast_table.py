@@ -14,6 +14,7 @@ GAIN = ("gain", "gain_low", "gain_high")
 CHANGE = ("change", "low", "high")
 # The names of the p values of `contrast_columns`, which `corrected` corrects.
 TESTS = ("p", "equivalence_p")
+Correction = Callable[[Array], Array]
 
 
 def contrast_columns(
@@ -31,29 +32,23 @@ def contrast_columns(
     `as_share`: False for differences that are not logarithms; these keep their unit. `where_known`: the interval is NaN
     if there are too few blocks for one (`MeanRatio.has_interval`).
     """
-    ends = ratio.interval(confidence)
-    if where_known:
-        has_interval = ratio.has_interval(confidence)
-        low, high = (np.where(has_interval, end, np.nan) for end in ends)
-        ends = low, high
-    numbers = (np.expm1(number) if as_share else np.asarray(number) for number in (ratio.centre, *ends))
+    is_shown = ratio.has_interval(confidence) if where_known else True
+    numbers = (ratio.centre, *(np.where(is_shown, end, np.nan) for end in ratio.interval(confidence)))
+    if as_share:
+        numbers = tuple(map(np.expm1, numbers))
     columns = dict(zip(names, numbers, strict=True)) | {"p": ratio.difference_p()}
     if margin is not None:
         columns |= {"equivalence_p": ratio.equivalence_p(margin), "margin": np.expm1(margin)}
     return columns
 
 
-def corrected(table: pd.DataFrame, correct: Callable[[Array], Array], tests: Sequence[str] = TESTS) -> pd.DataFrame:
+def corrected(table: pd.DataFrame, correct: Correction, tests: Sequence[str] = TESTS) -> pd.DataFrame:
     """`table` with the corrected p values of `tests`, as `<name>_corrected`."""
     return table.assign(**{f"{name}_corrected": correct(table[name].to_numpy(dtype=float)) for name in tests})
 
 
 def judged(
-    table: pd.DataFrame,
-    correct: Callable[[Array], Array],
-    significant_p: float,
-    estimate: str = GAIN[0],
-    tests: Sequence[str] = TESTS,
+    table: pd.DataFrame, correct: Correction, significant_p: float, estimate: str = "gain", tests: Sequence[str] = TESTS
 ) -> pd.DataFrame:
     """`table` with corrected p values and the verdict on the column `estimate` (`analysis.statistics.outcomes`)."""
     table = corrected(table, correct, tests)
@@ -63,8 +58,7 @@ def judged(
 def holm(p_values: Array) -> Array:
     """Holm's corrected p values; NaN stays NaN and does not count.
 
-    Statsmodels has the same function, but it collects garbage at every call, which takes longer than everything else
-    here.
+    Statsmodels' multipletests collects garbage at every call, which takes longer than everything else here.
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p)[: int(np.isfinite(p).sum())]
@@ -74,19 +68,14 @@ def holm(p_values: Array) -> Array:
 
 
 def holm_of_family(p_values: Array) -> Array:
-    """Holm's corrected p values of a declared family. Tests that could not be made (NaN) belong to the family, too;
-    they count as no evidence (1)."""
-    p = np.asarray(p_values, dtype=float)
-    return holm(np.where(np.isnan(p), 1.0, p))
+    """Holm's corrected p values of a declared family, to which tests that could not be made (NaN) belong, too; they are
+    no evidence (1)."""
+    return holm(np.nan_to_num(np.asarray(p_values, dtype=float), nan=1.0))
 
 
 def false_discovery_rate(p_values: Array) -> Array:
     """Benjamini and Hochberg's corrected p values; NaN stays NaN and does not count."""
-    p = np.asarray(p_values, dtype=float)
-    result = np.full(len(p), np.nan)
-    is_known = np.isfinite(p)
-    if is_known.any():
-        # Statsmodels' multipletests calls this function, but also collects garbage at every call, which takes longer
-        # than the rest.
-        result[is_known] = fdrcorrection(p[is_known])[1]
+    result = np.array(p_values, dtype=float)
+    if (is_known := np.isfinite(result)).any():
+        result[is_known] = fdrcorrection(result[is_known])[1]
     return result

@@ -1,6 +1,6 @@
-"""Statistics of single sites: the ratio within blocks, and what is unusual about the runs."""
+"""Statistics of single sites and of sites like these, from the ratios within blocks; what is unusual about the runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,25 +10,28 @@ from scipy import stats
 
 from analysis.statistics.contrast_table import TESTS, contrast_columns, false_discovery_rate, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.outcomes import FEW_RUNS, WILD_RATIO, WILD_SKEWNESS
+from analysis.statistics.intervals import over_runs
+from analysis.statistics.outcomes import FEW_RUNS, PAPER_VERDICTS, WILD_RATIO, WILD_SKEWNESS
 from analysis.statistics.ratios import block_ratios, mean_over_sites, site_margins
-from analysis.statistics.samples import Array, Samples, by_count, counts, is_constant, t_test_p
+from analysis.statistics.samples import OVER_SITES, Array, Samples, by_count, counts, is_constant
 
 # Matches notes that ask a reader to look at the runs of a comparison; a note on too few runs does not.
 UNUSUAL = "skewed|variance|of 0"
 RATIO = ("ratio_gain", "ratio_low", "ratio_high")
 COLUMNS = ["reference", "compared", "network", "site", "metric", *RATIO, "p"]
 COLUMNS += ["p_corrected", "equivalence_p", "equivalence_p_corrected", "margin", "verdict", "note"]
+# The columns of `over_sites` that count sites by the paper's verdict on them.
+SITES = {verdict.replace(" ", "_"): verdict for verdict in PAPER_VERDICTS}
+MEANS = [*OVER_SITES, "sites", "gain", "gain_low", "gain_high", "delta_ms", "delta_ms_low", "delta_ms_high", *RATIO]
 
 
 def contrasts(samples: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> pd.DataFrame:
     """Every statistic of single sites, for every pair, network, site and metric with a run of both protocols.
 
-    Columns: reference, compared, network, site, metric; ratio_gain (of the location of the ratios within blocks,
-    `analysis.statistics.ratios`) with ratio_low and ratio_high; p and equivalence_p, both also corrected by Benjamini
-    and Hochberg's false discovery rate over all rows (_corrected), and NaN with fewer than FEW_RUNS blocks, which
-    decide nothing about a site; margin (the gain within which both count as equivalent) and verdict; note: what is
-    unusual about the runs.
+    Columns: COLUMNS; ratio_gain is of the location of the ratios within blocks (`analysis.statistics.ratios`), with the
+    ends of its interval; p and equivalence_p, both also corrected by Benjamini and Hochberg's false discovery rate over
+    all rows, are NaN with fewer than FEW_RUNS blocks, which decide nothing about a site; margin: the gain within which
+    both count as equivalent; note: what is unusual about the runs.
     """
 
     def statistics(pair: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
@@ -45,9 +48,23 @@ def contrasts(samples: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, flo
     return judged(table, false_discovery_rate, hypotheses.significant_p, RATIO[0])[COLUMNS]
 
 
-def welch_p(reference: Array, compared: Array) -> Array:
-    """The p value of Welch's t test of equal means, for any variances."""
-    return t_test_p(reference, compared, equal_var=False)
+def over_sites(comparisons: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """The means over sites of the gains in `comparisons`, the tables of `contrasts` and of
+    `analysis.statistics.gain.gains` side by side.
+
+    The sites count as a sample of sites like them. So the intervals (Student's; NaN with fewer than two sites) hold
+    beyond the measured sites, and are wide if these are few. One row for each pair, network and metric. Columns: MEANS,
+    with gain and delta_ms (the paper's) and ratio_gain (of the mean of the locations of log ratios); and SITES, how
+    many sites have each of the paper's verdicts.
+    """
+    rows = []
+    for key, sites in comparisons.groupby(OVER_SITES, sort=False) if len(comparisons) else ():
+        of_sites = (sites["gain"], sites["delta_ms"], np.log1p(sites[RATIO[0]]))
+        means = [over_runs(values.dropna(), confidence) for values in of_sites]
+        gain, delta_ms, ratio = ([one.mean, one.low, one.high] for one in means)
+        numbers = [(sites["paper_verdict"] == verdict).sum() for verdict in SITES.values()]
+        rows.append([*key, means[0].runs, *gain, *delta_ms, *np.expm1(ratio), *numbers])
+    return pd.DataFrame(rows, columns=[*MEANS, *SITES])
 
 
 def difference_interval(reference: Array, compared: Array, confidence: float) -> tuple[Array, Array]:
@@ -55,8 +72,7 @@ def difference_interval(reference: Array, compared: Array, confidence: float) ->
 
     def welch(x: Array, y: Array) -> Array:
         ends = stats.ttest_ind(y, x, axis=-1, equal_var=False).confidence_interval(confidence)
-        constant = is_constant(x) & is_constant(y)
-        return np.where(constant[:, None], np.nan, np.stack([ends.low, ends.high], axis=1))
+        return np.where((is_constant(x) & is_constant(y))[:, None], np.nan, np.stack([ends.low, ends.high], axis=1))
 
     ends = by_count(welch, reference, compared, outputs=(2,))
     return ends[..., 0], ends[..., 1]
@@ -69,28 +85,26 @@ def notes(reference: Array, compared: Array) -> NDArray[np.object_]:
     for applies, remark in (
         (fewest < 2, "one run"),
         ((fewest >= 2) & (fewest < FEW_RUNS), f"fewer than {FEW_RUNS} runs"),
-        ((fewest >= 2) & _flat(reference) & _flat(compared), "no variance"),
-        (_wild(reference) | _wild(compared), "wildly skewed"),
+        (_holds(is_constant, reference) & _holds(is_constant, compared), "no variance"),
+        (_holds(_are_wild, reference, least=3) | _holds(_are_wild, compared, least=3), "wildly skewed"),
         ((reference <= 0).any(axis=-1) | (compared <= 0).any(axis=-1), "a time of 0"),
     ):
         result[applies] = [f"{before}; {remark}".lstrip("; ") for before in result[applies]]
     return result
 
 
+def _holds(are: Callable[[Array], NDArray[np.bool_]], values: Array, least: int = 2) -> NDArray[np.bool_]:
+    """Whether each cell of `values` (cells x runs) is so; False for a cell of fewer than `least` values."""
+    return np.asarray(by_count(lambda x: are(x).astype(float), values, least=least) == 1)
+
+
+def _are_wild(x: Array) -> NDArray[np.bool_]:
+    skewness = np.where(is_constant(x), 0, stats.skew(x, axis=1))
+    longest = x[:, -1] / np.maximum(np.median(x, axis=1), 1e-9)
+    return np.asarray((np.abs(skewness) > WILD_SKEWNESS) | (longest > WILD_RATIO))
+
+
 def unusual(table: pd.DataFrame) -> pd.DataFrame:
     """The comparisons in the table of `contrasts` whose runs are unusual in another way than being few."""
     rows = table[table["note"].str.contains(UNUSUAL)]
     return rows[["network", "site", "compared", "reference", "metric", "note"]].reset_index(drop=True)
-
-
-def _wild(values: Array) -> NDArray[np.bool_]:
-    def shape(x: Array) -> Array:
-        skewness = np.where(is_constant(x), 0, stats.skew(x, axis=1))
-        longest = x[:, -1] / np.maximum(np.median(x, axis=1), 1e-9)
-        return np.asarray((np.abs(skewness) > WILD_SKEWNESS) | (longest > WILD_RATIO), dtype=float)
-
-    return np.asarray(by_count(shape, values, least=3) == 1)
-
-
-def _flat(values: Array) -> NDArray[np.bool_]:
-    return np.asarray(by_count(lambda x: is_constant(x).astype(float), values) == 1)

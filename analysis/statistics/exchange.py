@@ -9,6 +9,7 @@ Student's t, whose degrees of freedom are few, and needs no normal scatter.
 
 import numpy as np
 
+from analysis.statistics.gain import mean
 from analysis.statistics.samples import Array
 
 # With fewer blocks over all sites there are too few exchanges for a small p value.
@@ -33,7 +34,8 @@ def above_p(ratios: Array) -> float:
     """
     sites = [site[np.isfinite(site)] for site in ratios]
     blocks = [len(site) for site in sites if len(site)]
-    several, single = sum(number > 1 for number in blocks), blocks.count(1)
+    single = blocks.count(1)
+    several = len(blocks) - single
     if not several:
         return float("nan")
     tables = [_table(site) for site in sites if len(site)]
@@ -47,16 +49,14 @@ def above_p(ratios: Array) -> float:
             constant = np.where(np.abs(total) < SAME, 0, np.inf * total)
             return np.asarray(np.where(variance > SAME**2, total / np.sqrt(variance), constant))
 
-    measured = float(score(np.sum([table[:, 0] for table in tables], axis=0))) - SAME
+    measured = float(score(sum((table[:, 0] for table in tables), np.zeros(3)))) - SAME
     if 2 ** sum(blocks) <= MOST_EXCHANGES:
         (whole,) = _joined(tables, MOST_EXCHANGES)
         return float((score(whole) >= measured).mean())
     draw, tables = np.random.default_rng(SEED), _joined(tables, TABLE)
     for size in SAMPLES:
-        sums = np.zeros((3, size))
-        for table in tables:
-            sums += table[:, draw.integers(0, table.shape[1], size, dtype=np.uint16)]
-        extreme = int((score(sums) >= measured).sum())
+        drawn = (table[:, draw.integers(0, table.shape[1], size, dtype=np.uint16)] for table in tables)
+        extreme = int((score(sum(drawn, np.zeros((3, size)))) >= measured).sum())
         if extreme >= MANY:
             break
     # The measured exchange is one of all.
@@ -74,8 +74,7 @@ def equivalence_p(ratios: Array, margin: float) -> float:
 
 
 def _sign(ratios: Array) -> float:
-    centres = [site[np.isfinite(site)].mean() for site in ratios if np.isfinite(site).any()]
-    return -1.0 if np.sum(centres) < 0 else 1.0
+    return -1.0 if np.nansum(mean(ratios)) < 0 else 1.0
 
 
 def _table(site: Array) -> Array:

@@ -13,24 +13,21 @@ from numpy.typing import NDArray
 
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import FASTER, NO_DIFFERENCE, SIGNIFICANT_P, SLOWER, UNTESTED
-from analysis.statistics.samples import OVER_SITES, Array, Samples, by_count, counts, t_test_p
+from analysis.statistics.samples import Array, Samples, by_count, counts, t_test_p
 
 COLUMNS = ["reference", "compared", "network", "site", "metric", "runs_reference", "runs_compared", "mean_reference"]
 COLUMNS += ["mean_compared", "gain", "delta_ms", "p", "verdict"]
-PAPER_VERDICTS = (FASTER, SLOWER, NO_DIFFERENCE, UNTESTED)
 
 
 def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """The paper's comparison of every pair of protocols, site by site.
+    """The paper's comparison of every pair of protocols, site by site: a row for each pair, network, site and metric
+    with a run of both.
 
-    One row for each pair, network, site and metric with at least one run of both protocols; columns: reference,
-    compared, network, site, metric, runs_reference, runs_compared, mean_reference, mean_compared, gain, delta_ms
-    (compared - reference), p (one-way ANOVA; NaN if either has fewer than two runs, or without any variance) and
-    verdict.
+    Columns: COLUMNS, with delta_ms (compared - reference) and p (one-way ANOVA; NaN if either has fewer than two runs).
     """
 
     def statistics(_: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
-        delta_ms, p = mean(compared) - mean(reference), anova_p(reference, compared)
+        delta_ms, p = mean(compared) - mean(reference), t_test_p(reference, compared, equal_var=True)
         return {
             "runs_reference": counts(reference),
             "runs_compared": counts(compared),
@@ -45,23 +42,10 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
     return samples.compare(pairs, statistics, COLUMNS)[COLUMNS]
 
 
-def summary(gain_table: pd.DataFrame) -> pd.DataFrame:
-    """The paper's numbers over all sites, from the table of `gains`.
-
-    One row for each pair, network and metric; columns: sites, gain and delta_ms (means over the sites), and how many
-    sites are faster, slower, no_difference and untested.
-    """
-    verdicts = {name.replace(" ", "_"): gain_table["verdict"] == name for name in PAPER_VERDICTS}
-    groups = gain_table.assign(**verdicts).groupby(OVER_SITES, sort=False)
-    averages = groups.agg(sites=("site", "size"), gain=("gain", "mean"), delta_ms=("delta_ms", "mean"))
-    return averages.join(groups[list(verdicts)].sum()).reset_index()
-
-
 def mean(values: Array) -> Array:
     """The mean of the finite values along the last axis; NaN if there are none."""
     number = counts(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.nansum(values, axis=-1) / np.where(number, number, np.nan))
+    return np.asarray(np.nansum(values, axis=-1) / np.where(number, number, np.nan))
 
 
 def median(values: Array) -> Array:
@@ -75,22 +59,16 @@ def gain(reference: Array, compared: Array) -> Array:
     return np.asarray((mean(compared) - before) / np.where(before == 0, np.nan, before))
 
 
-def anova_p(reference: Array, compared: Array) -> Array:
-    """The p value of a one-way ANOVA of two samples, along the last axis; NaN if there is none.
-
-    Computed as Student's t test, which is the same for two samples (F = t squared). scipy's f_oneway loses the
-    difference between nearly equal means to rounding and then returns NaN.
-    """
-    return t_test_p(reference, compared, equal_var=True)
-
-
 def verdict(delta_ms: Array, p: Array) -> NDArray[np.object_]:
     """Faster, slower or no difference, in the paper's sense; untested if there is no p value."""
     direction = np.where(delta_ms < 0, FASTER, np.where(delta_ms > 0, SLOWER, NO_DIFFERENCE))
     return np.where(np.isnan(p), UNTESTED, np.where(p < SIGNIFICANT_P, direction, NO_DIFFERENCE)).astype(object)
 
 
-def in_order(table: pd.DataFrame, column: str, order: Sequence[str]) -> pd.DataFrame:
-    """`table` with its rows in the order of the values of `column` in `order`; other values come last."""
-    rank = {name: place for place, name in enumerate(order)}
-    return table.sort_values(column, key=lambda values: values.map(rank).fillna(len(rank)), kind="stable")
+def in_order(table: pd.DataFrame, **order: Sequence[str]) -> pd.DataFrame:
+    """`table` with its rows sorted by the columns of these names, each in the given order of its values; other values
+    come last."""
+    places = {column: {name: place for place, name in enumerate(names)} for column, names in order.items()}
+    return table.sort_values(
+        list(order), key=lambda values: values.map(places[str(values.name)]).fillna(np.inf), kind="stable"
+    )

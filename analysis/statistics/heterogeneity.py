@@ -7,20 +7,18 @@ tau. A site's location is its true log ratio plus the error of its runs.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import ndtr
 from statsmodels.stats.meta_analysis import combine_effects
 
 from analysis.statistics.contrast_table import holm
-from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import SAME, block_ratios, locations
-from analysis.statistics.samples import Array, Samples, counts
+from analysis.statistics.samples import OVER_SITES, Array, Samples, counts
 
 # With fewer sites, nothing can be said about a further site.
 LEAST_SITES = 3
@@ -35,16 +33,14 @@ DIFFERING_SHARE = 0.5
 ITERATIONS = 200
 # The number of values of tau that a prediction weighs.
 TAUS = 400
+SHRUNKEN = ["gain", "shrunken", "shrunken_low", "shrunken_high"]
 
 
 @dataclass(frozen=True)
 class SiteRatios:
-    """The locations of some sites' log ratios, the variances of their errors, and the degrees of freedom of the
-    variances. Each is an array over sites. `freedom_of_all`: the degrees of freedom of all variances together, which
-    are fewer than their sum if they were drawn towards each other.
-
-    A variance is NaN if no site has two blocks, since the scatter of the runs is then unknown.
-    """
+    """Arrays over sites: the locations of their log ratios, the variances of their errors (NaN if no site has two
+    blocks, so that the scatter of the runs is unknown), and the variances' degrees of freedom. `freedom_of_all`: those
+    of all variances together, which are fewer than their sum if they were drawn towards each other."""
 
     centres: Array
     variances: Array
@@ -60,26 +56,23 @@ class SiteRatios:
 def heterogeneity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """How much sites differ, for every pair, network and metric with at least LEAST_SITES sites.
 
-    Columns: reference, compared, network, metric, sites; tau (the standard deviation between sites of the log ratio,
-    Paule and Mandel's), i_squared (the share of the scatter of the sites' ratios that does not come from the runs),
-    alike_p (the p value of sites that are all alike: `alike_p`), faster (how many sites are faster), least_gain and
-    most_gain (the lowest and the highest gain of a site; these three from the shrunken gains), new_low and new_high
-    (the interval of the gain of a further site like these). If no site has two blocks, the scatter of the runs is
-    unknown, and all of these are NaN.
+    Columns: OVER_SITES, sites; tau (the standard deviation between sites of the log ratio, Paule and Mandel's),
+    i_squared (the share of the scatter of the sites' ratios that does not come from the runs), alike_p; faster (how
+    many sites are faster), least_gain and most_gain (of a site; these three from the shrunken gains); new_low and
+    new_high (the interval of the gain of a further site like these). All but sites are NaN if no site has two blocks.
     """
-    columns = ["reference", "compared", "network", "metric", "sites", "tau", "i_squared", "alike_p", "faster"]
-    columns += ["least_gain", "most_gain", "new_low", "new_high"]
+    columns = [*OVER_SITES, "sites", "tau", "i_squared", "alike_p", "faster", "least_gain", "most_gain"]
+    columns += ["new_low", "new_high"]
     rows = []
-    for pair, network, metric, names, _, sites in _contrasts(samples, hypotheses):
-        if len(names) < LEAST_SITES:
-            continue
+    for key, table, sites in _contrasts(samples, hypotheses):
         numbers = [np.nan] * 8
-        if sites.are_known:
+        if len(table) >= LEAST_SITES and sites.are_known:
             tau_squared, i_squared = between(sites)
             drawn = np.expm1(shrink(sites, hypotheses.confidence)[0])
             numbers = [np.sqrt(tau_squared), i_squared, alike_p(sites), (drawn < 0).sum(), drawn.min(), drawn.max()]
             numbers += [*np.expm1(new_site(sites, hypotheses.confidence))]
-        rows.append([*pair, network, metric, len(names), *numbers])
+        if len(table) >= LEAST_SITES:
+            rows.append([*key.values(), len(table), *numbers])
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -94,20 +87,18 @@ def differing(table: pd.DataFrame, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def shrunken(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """Every site's gain, drawn towards the mean of the sites according to the uncertainty of its runs (empirical
-    Bayes).
+    """Every site's gain (of the location of its log ratios), drawn towards the mean of the sites according to the
+    uncertainty of its runs (empirical Bayes).
 
-    Columns: reference, compared, network, metric, site, blocks (that have both protocols), gain (of the location of its
-    log ratios), shrunken with shrunken_low and shrunken_high. The last three are NaN if no site has two blocks.
+    Columns: OVER_SITES, site, blocks (that have both protocols), SHRUNKEN; all but gain are NaN if no site has two
+    blocks.
     """
-    columns = ["reference", "compared", "network", "metric", "site", "blocks", "gain"]
-    columns += ["shrunken", "shrunken_low", "shrunken_high"]
+    columns = [*OVER_SITES, "site", "blocks", *SHRUNKEN]
     tables = []
-    for pair, network, metric, names, blocks, sites in _contrasts(samples, hypotheses):
+    for key, table, sites in _contrasts(samples, hypotheses):
         estimates = np.expm1([sites.centres, *shrink(sites, hypotheses.confidence)])
-        keys = {**pair._asdict(), "network": network, "metric": metric, "site": names, "blocks": blocks}
-        tables.append(pd.DataFrame(keys | dict(zip(columns[-4:], estimates, strict=True))))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+        tables.append(table.assign(**key, **dict(zip(SHRUNKEN, estimates, strict=True))))
+    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 
 
 def between(sites: SiteRatios) -> tuple[float, float]:
@@ -144,14 +135,14 @@ def alike_p(sites: SiteRatios) -> float:
 def new_site(sites: SiteRatios, confidence: float) -> tuple[float, float]:
     """The interval of the log ratio of a further site, from two sites or more.
 
-    The usual interval treats the estimated tau as the true one, and is too narrow if sites are few or if tau is below
-    the error of the runs. So this interval weighs each tau by its confidence. The confidence follows from a chi-squared
-    distribution: that of the sites' scatter, weighted with the true tau (Nagashima, Noma and Furukawa 2019, Prediction
-    intervals for random-effects meta-analysis: a confidence distribution approach).
+    An interval that takes the estimated tau for the true one is too narrow if sites are few or if tau is below the
+    error of the runs. So this one weighs each tau by its confidence, which follows from a chi-squared distribution:
+    that of the sites' scatter, weighted with the true tau (Nagashima, Noma and Furukawa 2019, Prediction intervals for
+    random-effects meta-analysis: a confidence distribution approach).
     """
     centres, variances, size = sites.centres, sites.variances, len(sites.centres)
     mean = float(centres.mean())
-    quantiles = _scatter_quantiles(size)
+    quantiles = stats.chi2.ppf((np.arange(TAUS) + 0.5) / TAUS, size - 1)
     largest = ((centres - mean) ** 2).sum() / quantiles[0]
     if largest == 0:
         tau_squared = np.zeros(1)
@@ -169,18 +160,11 @@ def new_site(sites: SiteRatios, confidence: float) -> tuple[float, float]:
     return mean - reach, mean + reach
 
 
-@cache
-def _scatter_quantiles(size: int) -> Array:
-    """TAUS quantiles of the weighted scatter of `size` sites. The array is cached, so do not change it."""
-    return np.asarray(stats.chi2.ppf((np.arange(TAUS) + 0.5) / TAUS, size - 1))
-
-
 def shrink(sites: SiteRatios, confidence: float) -> tuple[Array, Array, Array]:
-    """Empirical Bayes estimates of the sites' true log ratios, and the ends of their intervals; NaN if errors are
-    unknown.
+    """Empirical Bayes estimates of the sites' true log ratios, and the ends of their intervals, which allow for tau
+    being an estimate (Morris 1983, Parametric Empirical Bayes Inference, section 5); NaN if errors are unknown.
 
-    The method is Morris's (1983, Parametric Empirical Bayes Inference, section 5), whose intervals allow for tau being
-    an estimate. With three sites or fewer, estimates are not drawn towards the mean.
+    With three sites or fewer, estimates are not drawn towards the mean.
     """
     centres, variances, size = sites.centres, sites.variances, len(sites.centres)
     estimate, squared_error = np.where(np.isfinite(variances), centres, np.nan), variances
@@ -205,7 +189,7 @@ def site_ratios(ratios: Array) -> SiteRatios:
     blocks = counts(ratios)
     own_freedom = blocks - 1
     if not own_freedom.any():
-        return SiteRatios(centres, np.full(len(centres), np.nan), np.full(len(centres), np.nan))
+        return SiteRatios(centres, variances, np.full(len(centres), np.nan))
     of_block = np.where(own_freedom > 0, variances * blocks, 0)
     typical = (own_freedom * of_block).sum() / own_freedom.sum()
     drawn = own_freedom * of_block + TYPICAL_BLOCKS * typical
@@ -214,17 +198,16 @@ def site_ratios(ratios: Array) -> SiteRatios:
     return SiteRatios(centres, squared_errors, freedom, float(own_freedom.sum()))
 
 
-def _contrasts(
-    samples: Samples, hypotheses: Hypotheses
-) -> Iterator[tuple[Pair, str, str, NDArray[np.object_], NDArray[np.int64], SiteRatios]]:
-    """Every pair, network and metric for which some site has a block: the names of these sites, their blocks and
-    ratios."""
+def _contrasts(samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[dict[str, str], pd.DataFrame, SiteRatios]]:
+    """Every pair, network and metric (OVER_SITES) for which some site has a block, with a table of these sites (site,
+    blocks) and their ratios."""
     names = np.array(samples.sites, dtype=object)
     for pair in samples.measured(hypotheses.comparisons):
         ratios = block_ratios(samples, pair)
         blocks = counts(ratios)
         for n, network in enumerate(samples.networks):
             for m, metric in enumerate(samples.metrics):
-                here = blocks[n, :, m] > 0
-                if here.any():
-                    yield pair, network, metric, names[here], blocks[n, here, m], site_ratios(ratios[n, here, m])
+                if (here := blocks[n, :, m] > 0).any():
+                    key = {**pair._asdict(), "network": network, "metric": metric}
+                    table = pd.DataFrame({"site": names[here], "blocks": blocks[n, here, m]})
+                    yield key, table, site_ratios(ratios[n, here, m])

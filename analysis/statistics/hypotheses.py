@@ -21,11 +21,8 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of hypotheses: a file (`source`) whose text has this `sha256`.
-
-    `declared_at`: when the campaign declared its hypotheses; empty if it did not. `is_post_hoc`: whether these
-    hypotheses differ from the declared ones.
-    """
+    """The origin of hypotheses: a file (`source`) whose text has this `sha256`; when the campaign declared its own
+    (empty if it did not); and whether these are others (`is_post_hoc`)."""
 
     source: str = ""
     sha256: str = ""
@@ -58,7 +55,7 @@ class Hypotheses:
         """The hypotheses on a campaign with these `protocols` and `metrics`.
 
         A protocol that no pair names is compared with the first. If the campaign has no pair of the family, the pairs
-        with the first protocol form the family, or all pairs if there are none of these.
+        with the first protocol form the family, or if there are none of these, all pairs.
         """
         pairs = [pair for pair in self.comparisons if pair.is_of(protocols)]
         in_pairs = {name for pair in pairs for name in pair}

@@ -11,7 +11,7 @@ from analysis.statistics.contrast_table import GAIN, contrast_columns, corrected
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, NOT_DECIDED
 from analysis.statistics.ratios import MeanRatio, block_ratios, mean_over_sites
-from analysis.statistics.samples import OVER_SITES, Array, Samples
+from analysis.statistics.samples import OVER_SITES, Array, Samples, by_metric
 
 COLUMNS = [*OVER_SITES, "other", *GAIN, "is_declared", "p", "p_corrected", "word"]
 # How a metric contradicts the decided one, the plainest first: LCP does not follow SI.
@@ -23,28 +23,27 @@ def other_metrics(samples: Samples, hypotheses: Hypotheses, confirmatory: pd.Dat
     """The metrics beside the first decided metric of each pair and network of the family; `confirmatory` is the table
     of that name.
 
-    Columns: reference, compared, network, metric (the decided one), other (the other metric); gain of the other, with
-    gain_low and gain_high; is_declared (whether the other is in the family); p of no difference between both metrics'
-    log ratios within blocks, and p_corrected (Holm's, for the others beside one verdict); word (one of WORDS, empty if
-    the other does not contradict). A metric has a word if both are shown to differ, and
-    if it is shown to have the other sign, or if its interval reaches 0 (beside *equivalent*: if it is shown to lie
-    beyond the margin). These second tests have Bonferroni's correction for the others beside one verdict.
+    Columns: OVER_SITES (metric: the decided one), other (the other metric); gain of the other with its interval;
+    is_declared (whether the other is in the family); p of no difference between both metrics' log ratios within blocks,
+    and p_corrected (Holm's, for the others beside one verdict); word (one of WORDS, empty if the other does not
+    contradict). A metric has a word if both are shown to differ, and if it is shown to have the other sign, or if its
+    interval reaches 0 (beside *equivalent*: if it is shown to lie beyond the margin). These second tests have
+    Bonferroni's correction for the others beside one verdict.
     """
     decided = confirmatory[confirmatory["verdict"] != NOT_DECIDED]
     tables = []
     for (reference, compared), rows in decided.groupby(["reference", "compared"], sort=False):
-        ratios = np.swapaxes(block_ratios(samples, Pair(str(reference), str(compared))), 1, 2)
+        ratios = by_metric(block_ratios(samples, Pair(str(reference), str(compared))))
         for row in rows.drop_duplicates("network").to_dict("records"):
             here = ratios[samples.networks.index(row["network"])]
             decided = here[samples.metrics.index(row["metric"])]
             has_both = np.isfinite(decided) & np.isfinite(here)
             mean = mean_over_sites(np.where(has_both, here, np.nan))
             ratio = contrast_columns(mean, hypotheses.confidence)
-            gains = {name: ratio[name] for name in GAIN}
-            columns = {name: row[name] for name in OVER_SITES} | {"other": samples.metrics}
-            columns |= gains | {"p": mean_over_sites(here - decided).difference_p()}
             level = hypotheses.significant_p / max(1, len(samples.metrics) - 1)
-            table = pd.DataFrame(columns).assign(word=_words(row, mean, ratio, level))
+            columns = {name: row[name] for name in OVER_SITES} | {"other": samples.metrics} | ratio
+            columns |= {"p": mean_over_sites(here - decided).difference_p(), "word": _words(row, mean, ratio, level)}
+            table = pd.DataFrame(columns)
             tables.append(corrected(table[table["other"] != row["metric"]], holm, ["p"]))
     if not tables:
         return pd.DataFrame(columns=COLUMNS)

@@ -28,6 +28,7 @@ PROGRAM_MARGIN = 0.02
 FASTER, SLOWER = "faster", "slower"
 # Words for results of the paper's test only.
 NO_DIFFERENCE, UNTESTED = "no difference", "untested"
+PAPER_VERDICTS = (FASTER, SLOWER, NO_DIFFERENCE, UNTESTED)
 # EQUIVALENT: equivalence is shown, even if a difference is shown, too. NOT_DECIDED: neither a difference nor
 # equivalence is shown.
 EQUIVALENT, NOT_DECIDED = "equivalent", "not decided"

@@ -8,7 +8,8 @@ campaign's own sites. Its error comes from the runs, and it says nothing about o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,27 +63,19 @@ class MeanRatio:
 
     def difference_p(self) -> Array:
         """The two-sided p value of a mean log ratio of 0."""
-        # A difference that is only a rounding error counts as 0.
-        distance = np.where(np.abs(self.centre) < SAME, 0, np.abs(self.centre))
-        return np.minimum(1, 2 * self._tail(distance))
+        return np.minimum(1, 2 * self._tail(np.abs(self.centre)))
 
     def equivalence_p(self, margin: Array | float) -> Array:
         """The p value of a mean log ratio that is `margin` or more from 0 (two one-sided tests; Schuirmann 1987)."""
         return self._tail(margin - np.abs(self.centre))
 
-    def below_p(self, limit: float) -> Array:
+    def below_p(self, limit: Array | float) -> Array:
         """The one-sided p value of a mean that is not below `limit`."""
-        half = replace(self, centre=self.centre - limit).difference_p() / 2
-        return np.asarray(np.where(self.centre < limit, half, 1 - half))
+        return self._tail(limit - self.centre)
 
-    def above_p(self, limit: float) -> Array:
+    def above_p(self, limit: Array | float) -> Array:
         """The one-sided p value of a mean that is not above `limit`."""
-        return replace(self, centre=-self.centre).below_p(-limit)
-
-    def slower_p(self, margin: Array | float) -> Array:
-        """The one-sided p value of a mean log ratio of `margin` or less; a small one shows that compared is slower by
-        more than `margin`."""
-        return self._tail(self.centre - margin)
+        return self._tail(self.centre - limit)
 
     def _tail(self, distance: Array) -> Array:
         """The probability of an estimate that is off by `distance` or more in one direction.
@@ -90,6 +83,8 @@ class MeanRatio:
         If all ratios of each site are equal, this is the probability that all their signs are equal by chance (the sign
         test).
         """
+        # A distance that is only a rounding error counts as 0.
+        distance = np.where(np.abs(distance) < SAME, 0, distance)
         with np.errstate(divide="ignore", invalid="ignore"):
             p = stats.t.sf(distance / self.error, self.freedom)
         constant = np.where(distance > 0, 0.5 ** np.minimum(self.signs, 1000), 1.0)
@@ -97,16 +92,13 @@ class MeanRatio:
 
 
 def block_ratios(samples: Samples, pair: Pair) -> Array:
-    """ln(compared / reference) of each block that has both: networks x sites x metrics x blocks; otherwise NaN.
-
-    Also NaN if a time is 0 or less, since it has no logarithm.
-    """
+    """ln(compared / reference) of each block that has both times, and both above 0; otherwise NaN: networks x sites x
+    metrics x blocks."""
     return logarithms(samples.of(pair.compared)) - logarithms(samples.of(pair.reference))
 
 
 def locations(ratios: Array) -> tuple[Array, Array]:
-    """The location along the last axis, and the variance of its error. Without values both are NaN; with a single value
-    the variance is NaN.
+    """The location along the last axis, and the variance of its error (NaN with a single value); NaN without values.
 
     Huber's estimate is one step from the median (Bickel 1975, One-step Huber estimates in the linear model): the mean
     of the ratios as drawn in, corrected for those that were. Its error is that of the mean of the ratios as
@@ -150,10 +142,7 @@ def widening(freedom: Array, confidence: Array | float) -> Array:
 def blocks_for_interval(confidence: float) -> int:
     """The smallest number of blocks of each site for which `MeanRatio.has_interval` holds, for any number of sites
     (Satterthwaite's degrees of freedom are at least those of one site)."""
-    blocks = 2
-    while widening(np.array(blocks - 1.0), confidence) > MOST_WIDENING:
-        blocks += 1
-    return blocks
+    return next(blocks for blocks in count(2) if widening(np.array(blocks - 1.0), confidence) <= MOST_WIDENING)
 
 
 def mean_over_sites(ratios: Array) -> MeanRatio:
@@ -164,25 +153,21 @@ def mean_over_sites(ratios: Array) -> MeanRatio:
     """
     centres, variances = locations(ratios)
     blocks = counts(ratios)
-    is_present, has_variance = blocks > 0, np.isfinite(variances)
-    sites = is_present.sum(axis=-1)
+    is_present, is_single = blocks > 0, blocks == 1
     with np.errstate(divide="ignore", invalid="ignore"):
-        typical = np.nansum(variances * blocks, axis=-1) / has_variance.sum(axis=-1)
-        filled = np.where(has_variance, variances, np.where(is_present, typical[..., None], 0))
-        total = filled.sum(axis=-1)
-        inverse = np.where(has_variance, variances**2 / np.maximum(blocks - 1, 1), 0).sum(axis=-1)
-        single = (filled - np.where(has_variance, variances, 0)).sum(axis=-1)
-        known = total - single
+        sites = np.where(is_present.any(axis=-1), is_present.sum(axis=-1), np.nan)
+        known = np.nansum(variances, axis=-1)
+        of_block = np.nansum(variances * blocks, axis=-1) / (blocks > 1).sum(axis=-1)
+        error = np.sqrt(known + np.where(is_single.any(axis=-1), is_single.sum(axis=-1) * of_block, 0)) / sites
         # Sites with one block take their variance from the other sites, and so have the same degrees of freedom.
-        freedom = np.where(inverse > 0, known**2 / np.where(inverse > 0, inverse, 1), np.inf)
-        centre = np.nansum(centres, axis=-1) / np.where(sites > 0, sites, np.nan)
-        error = np.sqrt(total) / np.where(sites > 0, sites, np.nan)
-    error = np.where(has_variance.any(axis=-1), error, np.nan)
-    sign = np.sign(np.where(is_present, centres, np.nan))
+        inverse = np.nansum(variances**2 / np.maximum(blocks - 1, 1), axis=-1)
+        freedom = np.where(inverse > 0, known**2 / inverse, np.inf)
+    error = np.where((blocks > 1).any(axis=-1), error, np.nan)
+    sign = np.sign(centres)
     agree = np.fmax.reduce(sign, axis=-1, initial=-1) <= np.fmin.reduce(sign, axis=-1, initial=1)
     fewest = np.where(is_present, blocks, blocks.max(axis=-1, keepdims=True, initial=0)).min(axis=-1, initial=2**31)
-    total = blocks.sum(axis=-1)
-    return MeanRatio(np.asarray(centre), np.asarray(error), freedom, np.where(agree, total, fewest))
+    signs = np.where(agree, blocks.sum(axis=-1), fewest)
+    return MeanRatio(np.nansum(centres, axis=-1) / sites, error, freedom, signs)
 
 
 def of_numbers(centre: float, error: float, numbers: int) -> MeanRatio:
@@ -206,11 +191,11 @@ def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: M
     It is the share that `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time, or
     `hypotheses.equivalence_margin` if a network has no RTT. NaN if the reference has no run.
     """
-    logs = logarithms(samples.of(pair.reference))
-    typical_ms = np.exp(by_count(lambda values: values.mean(axis=-1), logs, least=1))
-    added_ms = hypotheses.equivalence_round_trips * np.array([rtt_ms.get(name, 0.0) for name in samples.networks])
-    share = np.log1p(added_ms[:, None, None] / typical_ms)
-    return np.asarray(np.where(added_ms[:, None, None] > 0, share, np.log1p(hypotheses.equivalence_margin)))
+    typical_ms = np.exp(mean(logarithms(samples.of(pair.reference))))
+    rtts_ms = np.array([rtt_ms.get(name, 0.0) for name in samples.networks])[:, None, None]
+    added_ms = hypotheses.equivalence_round_trips * rtts_ms
+    share = np.log1p(added_ms / typical_ms)
+    return np.asarray(np.where(added_ms > 0, share, np.log1p(hypotheses.equivalence_margin)))
 
 
 def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:

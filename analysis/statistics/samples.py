@@ -69,18 +69,16 @@ class Samples:
 
     def frame(self, columns: Mapping[str, NDArray[Any] | str]) -> pd.DataFrame:
         """A table with a row for each network, site and metric, from arrays of that shape."""
-        return frame(columns, **dict(zip(CELL, (self.networks, self.sites, self.metrics), strict=True)))
+        return frame(columns, network=self.networks, site=self.sites, metric=self.metrics)
 
     def compare(self, pairs: Iterable[Pair], statistics: Statistics, columns: Sequence[str]) -> pd.DataFrame:
-        """A row for each of `pairs`, network, site and metric with a run of both protocols.
-
-        `statistics` computes the columns of a pair from its times; `columns` are the columns of a table without pairs.
-        """
+        """A row for each of `pairs`, network, site and metric with a run of both protocols. `statistics` computes the
+        columns of a pair from its times; `columns` are those of a table without pairs."""
         tables = []
         for pair in pairs:
-            reference, compared = self.of_pair(pair)
-            table = self.frame({**pair._asdict(), **statistics(pair, reference, compared)})
-            tables.append(table[((counts(reference) > 0) & (counts(compared) > 0)).ravel()])
+            both = self.of_pair(pair)
+            is_measured = np.minimum(*map(counts, both)).ravel() > 0
+            tables.append(self.frame({**pair._asdict(), **statistics(pair, *both)})[is_measured])
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
 
 
@@ -112,10 +110,9 @@ def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2, ou
     """`statistic` of every cell, from arrays whose last axis is padded with NaN.
 
     `statistic` gets all cells with the same counts together: one array for each of `values`, of shape cells x count,
-    without NaN and sorted along the last axis. It returns an array whose first axis is the cells, followed by the shape
-    `outputs`. Its warnings about constant samples, whose results are NaN, are silenced. The result has the shape of the
-    cells, followed by `outputs`; it is NaN for cells with fewer than `least` values in any of `values`. A cell's result
-    does not depend on other cells.
+    without NaN and sorted along the last axis. It returns an array of shape cells x `outputs`. Its warnings about
+    constant samples, whose results are NaN, are silenced. Cells with fewer than `least` values in any of `values` are
+    NaN. A cell's result does not depend on other cells.
     """
     flat = [np.sort(array.reshape(-1, array.shape[-1]), axis=-1) for array in values]
     sizes = np.stack([counts(array) for array in flat], axis=-1)
@@ -134,7 +131,8 @@ def is_constant(x: Array) -> NDArray[np.bool_]:
 
 
 def t_test_p(reference: Array, compared: Array, *, equal_var: bool) -> Array:
-    """The p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's.
+    """The p value of a t test of equal means, along the last axis: Welch's, or with `equal_var` Student's. The latter
+    is the one-way ANOVA of two samples, but scipy's f_oneway loses small differences to rounding.
 
     Times in whole frames can make both samples constant, so that they have no scatter. The p value is then that of the
     exact permutation test: the probability that chance separates equal runs like this, or 1 if the constants are equal.

@@ -1,28 +1,23 @@
 """How much the answer depends on the method: each contrast of the family by other methods and on fewer data."""
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from analysis.statistics.contrast_table import contrast_columns
 from analysis.statistics.gain import gain, mean, median
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import SAME, block_ratios, locations, of_numbers
-from analysis.statistics.samples import Array, Samples, by_metric, counts, logarithms
+from analysis.statistics.samples import OVER_SITES, Array, Samples, by_metric, counts, logarithms
 
-COLUMNS = ["reference", "compared", "network", "metric", "sites", "gain", "geometric_gain", "paper_gain", "paper_bias"]
 WITHOUT = ("without_weightiest", "others_low", "others_high")
-COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", *WITHOUT, "second_half"]
-COLUMNS += ["complete_blocks", "same_sign"]
 # The columns about slow loads; see `slow_loads`.
 SLOW_LOADS = ["mean_gain", "mean_low", "mean_high", "slow_gain", "slow_low", "slow_high"]
 SLOW_LOADS += ["long_reference", "long_compared"]
-COLUMNS += SLOW_LOADS
-# The columns that estimate the same effect; paper_bias does not.
-ESTIMATES = ["gain", "geometric_gain", "paper_gain", "median_gain", "without_low", "without_high", "second_half"]
-ESTIMATES += ["complete_blocks"]
+COLUMNS = [*OVER_SITES, "sites", "gain", "paper_gain", "paper_bias", "median_gain", "without_low", "without_high"]
+COLUMNS += ["weightiest_site", *WITHOUT, *SLOW_LOADS]
 # Slow loads: the quantile that stands for them, and from which multiple of the usual time on a load is long. With fewer
 # blocks there are too few slow loads to compare.
 SLOW, LONG, LEAST_BLOCKS = 0.95, 2.0, 20
@@ -34,41 +29,28 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
 
     Columns: reference, compared, network, metric, sites;
     gain: the family's own (location within blocks);
-    geometric_gain: of the geometric means within blocks;
     paper_gain: the paper's ratio of arithmetic means, and paper_bias: how much too high it is expected to be (`bias`);
     median_gain: the median over sites instead of the mean;
     without_low, without_high: the smallest and the largest gain if one site is left out;
     weightiest_site: the site that changes the gain most if left out, and without_weightiest: the gain without it;
     others_low, others_high: the interval of that gain for sites like the others;
-    second_half: each site's later blocks only;
-    complete_blocks: only blocks in which every protocol of the network has a run that counts;
-    same_sign: whether all of these have the sign of `gain`;
     mean_gain to long_compared: of the slow loads (`slow_loads`).
     Values that cannot be computed are NaN.
     """
     rows = []
     for pair in samples.measured(hypotheses.family):
-        ratios, (a, b) = block_ratios(samples, pair), samples.of_pair(pair)
-        centres, variances = map(by_metric, locations(ratios))
-        of_sites = {
-            "geometric_gain": mean(ratios),
-            "second_half": locations(_second_half(ratios))[0],
-            "complete_blocks": locations(np.where(_are_complete(samples), ratios, np.nan))[0],
-        }
-        gains = {name: np.expm1(mean(by_metric(values))) for name, values in of_sites.items()}
-        gains |= {"gain": np.expm1(mean(centres)), "median_gain": np.expm1(median(centres))}
-        gains |= {"paper_gain": mean(by_metric(gain(a, b))), "paper_bias": mean(by_metric(bias(a, b)))}
-        times_a, times_b = by_metric(a), by_metric(b)
+        a, b = map(by_metric, samples.of_pair(pair))
+        centres, variances = map(by_metric, locations(block_ratios(samples, pair)))
+        gains = {"gain": np.expm1(mean(centres)), "median_gain": np.expm1(median(centres))}
+        gains |= {"paper_gain": mean(gain(a, b)), "paper_bias": mean(bias(a, b))}
         for (n, network), metric in product(enumerate(samples.networks), hypotheses.family_metrics):
             cell = n, samples.metrics.index(metric)
             if sites := int(counts(centres[cell])):
                 row = {**pair._asdict(), "network": network, "metric": metric, "sites": sites}
                 row |= {name: float(values[cell]) for name, values in gains.items()}
-                row |= slow_loads(times_a[cell], times_b[cell])
+                row |= slow_loads(a[cell], b[cell])
                 rows.append(row | leave_one_out(centres[cell], variances[cell], samples.sites, hypotheses.confidence))
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    signs = np.sign(table[ESTIMATES].astype(float))
-    return table.assign(same_sign=(signs.isna() | signs.eq(signs["gain"], axis=0)).all(axis=1))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def leave_one_out(
@@ -77,9 +59,8 @@ def leave_one_out(
     """The gain if one site is left out: see `sensitivity`. NaN with one site; the interval is also NaN with two sites
     or without the errors of the runs.
 
-    `centres`: the sites' log ratios; `variances`: the variances of their errors, NaN if unknown. The interval is
-    Student's. It assumes that sites scatter at least as much as their runs do, since the scatter of a few sites may be
-    small by chance.
+    `centres`: the sites' log ratios; `variances`: the variances of their errors, NaN if unknown. Student's interval
+    assumes that sites scatter at least as much as their runs do, since a few sites may scatter little by chance.
     """
     is_measured = np.isfinite(centres)
     values, sites = centres[is_measured], np.array(names)[is_measured]
@@ -120,36 +101,33 @@ def slow_loads(a: Array, b: Array) -> dict[str, float]:
     site = np.arange(len(blocks)).repeat(blocks)
     if len(site) < LEAST_BLOCKS:
         return result
-    pair = np.stack([a[is_paired], b[is_paired]])
-    pair /= np.exp(np.bincount(site, np.log(pair).mean(axis=0)) / blocks)[site]
+    both = np.stack([a[is_paired], b[is_paired]])
+    both /= np.exp(np.bincount(site, np.log(both).mean(axis=0)) / blocks)[site]
     draw = np.random.default_rng(SEED)
     drawn = (blocks.cumsum() - blocks)[site] + (draw.random((RESAMPLES, len(site))) * blocks[site]).astype(int)
-    resampled, in_site = pair[:, drawn], np.eye(len(blocks))[site] / blocks[site, None]
+    of_site = np.eye(len(blocks))[site] / blocks[site, None]
 
-    def of_means(times: Array) -> Array:
-        return np.asarray(np.subtract(*np.log(times @ in_site)[::-1]))
+    def changes(typical: Callable[[Array], Array]) -> list[Array]:
+        """The log ratios of the protocols' `typical` times: as measured, and resampled."""
+        return [np.subtract(*np.log(typical(times))[::-1]) for times in (both, both[:, drawn])]
 
-    def of_slow(times: Array) -> Array:
-        return np.asarray(np.subtract(*np.log(np.quantile(times, SLOW, axis=-1))[::-1]))
-
+    means, some_means = changes(lambda times: times @ of_site)
+    slow, some_slow = changes(lambda times: np.quantile(times, SLOW, axis=-1))
     # Resampled blocks scatter less around their mean than the blocks do, by (blocks - 1) / blocks.
-    mean_error = np.sqrt((of_means(resampled).var(axis=0) * blocks / (blocks - 1)).sum()) / len(blocks)
-    for name, centre, error in (
-        ("mean", of_means(pair).mean(), mean_error),
-        ("slow", of_slow(pair), of_slow(resampled).std()),
-    ):
-        ends = (f"{name}_gain", f"{name}_low", f"{name}_high")
-        result |= dict(zip(ends, map(float, np.expm1(centre + np.array([0, -2, 2]) * error)), strict=True))
+    mean_error = np.sqrt((some_means.var(axis=0) * blocks / (blocks - 1)).sum()) / len(blocks)
+    for name, centre, error in (("mean", means.mean(), mean_error), ("slow", slow, some_slow.std())):
+        ends = np.expm1(centre + np.array([0, -2, 2]) * error)
+        result |= dict(zip((f"{name}_gain", f"{name}_low", f"{name}_high"), map(float, ends), strict=True))
     return result
 
 
 def bias(a: Array, b: Array) -> Array:
     """How much the gain of the means of `b` against `a` is expected to exceed the true gain, along the last axis.
 
-    A mean of few runs in the denominator makes a ratio too high. The relative excess is the squared coefficient of
-    variation of the denominator's runs divided by their number, less the relative covariance of both means (the
-    second-order term of a ratio estimator; Cochran 1977, Sampling Techniques, section 6.8). The mean over sites does
-    not remove this. NaN with fewer than two runs or blocks.
+    A mean of few runs in the denominator makes a ratio too high, also on average over sites. The relative excess is the
+    squared coefficient of variation of the denominator's runs divided by their number, less the relative covariance of
+    both means (the second-order term of a ratio estimator; Cochran 1977, Sampling Techniques, section 6.8). NaN with
+    fewer than two runs or blocks.
     """
     before, after = mean(a), mean(b)
     in_both = np.asarray(np.isfinite(a) & np.isfinite(b))
@@ -161,18 +139,3 @@ def bias(a: Array, b: Array) -> Array:
         shared = np.nansum(products, axis=-1) / (blocks - 1) * blocks / (runs_a * runs_b) / (before * after)
         excess = after / before * (variance - np.where(blocks > 1, shared, 0))
     return np.asarray(np.where(runs_a > 1, excess, np.nan))
-
-
-def _second_half(ratios: Array) -> Array:
-    """Each site's blocks (along the last axis, in their order), without the first half of the blocks that have a
-    ratio."""
-    is_present = np.isfinite(ratios)
-    place, number = is_present.cumsum(axis=-1), is_present.sum(axis=-1, keepdims=True)
-    return np.where(is_present & (2 * place > number), ratios, np.nan)
-
-
-def _are_complete(samples: Samples) -> NDArray[np.bool_]:
-    """Whether a block has a run of every protocol that its network has at all: networks x sites x metrics x blocks."""
-    is_present = np.isfinite(samples.values)
-    is_measured = np.asarray(is_present.any(axis=(1, 3, 4)))
-    return np.asarray((is_present | ~is_measured[:, None, :, None, None]).all(axis=2))

@@ -1,12 +1,12 @@
 """Tests of a campaign that is looked at several times: how much of its error each look may spend.
 
 A report can be read while the campaign is measured, a campaign may end as soon as it is decided, and its number of runs
-may be raised. Each of these is a look, and each look is another chance of a false verdict. The looks are after fixed
-numbers of blocks, so their times do not depend on results. A spending function gives each look its part of the error
-(Lan and DeMets 1983, Discrete sequential boundaries for clinical trials). So verdicts hold however often the report is
-read, and wherever the campaign ends. The error that is spent by the time t, in parts of the planned blocks, is that of
-Kim and DeMets (1987) with the power 2 and 4/5 of the error; the last fifth is for runs beyond the plan. Early looks
-spend little, so the plan's last look keeps 0.28 to 0.8 of the error, and a large difference can still be decided early.
+may be raised. Each of these looks is another chance of a false verdict. They are after fixed numbers of blocks, so they
+do not depend on results, and a spending function gives each its part of the error (Lan and DeMets 1983, Discrete
+sequential boundaries for clinical trials). So verdicts hold however often the report is read, and wherever the campaign
+ends. The error that is spent by the time t, in parts of the planned blocks, is that of Kim and DeMets (1987) with the
+power 2 and 4/5 of the error; the last fifth is for runs beyond the plan. Early looks spend little, so the plan's last
+look keeps 0.28 to 0.8 of the error, and a large difference can still be decided early.
 
 All errors and p values here are one-sided.
 """
@@ -90,33 +90,25 @@ def levels(looks: tuple[int, ...], planned: int, error: float) -> tuple[float, .
     The tests' scores are taken for those of a Brownian motion: after n blocks normal with variance n, and with
     independent increments.
     """
-    bounds: list[float] = []
-    points = weights = np.empty(0)
-    before_time = before_spent = 0.0
-    for blocks in looks:
-        time = blocks / planned
-        deviation, step = np.sqrt(time), np.sqrt(time - before_time)
-        due = error * (spent(time) - before_spent)
-        if not bounds:
-            bound = deviation * stats.norm.isf(due)
-        else:
+    result = []
+    # The scores that have crossed no level so far (the motion starts at 0), and how probable each is.
+    points, weights = np.zeros(1), np.ones(1)
+    before = 0.0
+    for time in (blocks / planned for blocks in looks):
+        deviation, step = np.sqrt(time), np.sqrt(time - before)
+        due = error * (spent(time) - spent(before))
 
-            def surplus(bound: float, step: float = step, due: float = due) -> float:
-                return float(weights @ special.ndtr((points - bound) / step)) - due  # noqa: B023 - called at once
+        def surplus(bound: float, step: float = step, due: float = due) -> float:
+            return float(weights @ special.ndtr((points - bound) / step)) - due  # noqa: B023 - called at once
 
-            bound = optimize.brentq(surplus, -_REACH * deviation, 4 * _REACH * deviation)
-        # Simpson's rule.
+        bound = optimize.brentq(surplus, -_REACH * deviation, 4 * _REACH * deviation)
         grid = np.linspace(-_REACH * deviation, bound, _POINTS)
         simpson = np.r_[1, np.tile([4, 2], _POINTS // 2)[:-1], 1] * (grid[1] - grid[0]) / 3
-        if not bounds:
-            density = stats.norm.pdf(grid / deviation) / deviation
-        else:
-            density = stats.norm.pdf((grid[:, None] - points) / step) / step @ weights
+        density = stats.norm.pdf((grid[:, None] - points) / step) / step @ weights
         points, weights = grid, simpson * density
-        bounds.append(bound)
-        before_time, before_spent = time, spent(time)
-    scores = np.array(bounds) / np.sqrt(np.array(looks) / planned)
-    return tuple(stats.norm.sf(scores).tolist())
+        result.append(float(stats.norm.sf(bound / deviation)))
+        before = time
+    return tuple(result)
 
 
 @cache

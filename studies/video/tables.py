@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.attempts import RUN, rejections
-from analysis.statistics.contrasts import difference_interval, welch_p
+from analysis.statistics.contrasts import difference_interval
+from analysis.statistics.samples import t_test_p
 from base.bounded import read_json_value
 from base.errors import EyelevelError
 from dataset.run_files import TIMINGS
@@ -91,7 +92,7 @@ def _comparison(reference: "pd.Series[float]", compared: "pd.Series[float]", con
         return [difference, np.nan, np.nan, np.nan]
     x, y = (one.to_numpy()[None, :] for one in (reference, compared))
     low, high = difference_interval(x, y, confidence)
-    return [difference, float(low[0]), float(high[0]), float(welch_p(x, y)[0])]
+    return [difference, float(low[0]), float(high[0]), float(t_test_p(x, y, equal_var=False)[0])]
 
 
 def attempts(runs: pd.DataFrame, protocols: Iterable[str]) -> pd.DataFrame:

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from support.analysis_truth import campaign_table, simulated_table
+from support.first_screens import findings_of
 
 from analysis import diagnostics, hypotheses, stability
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.simulate import Truth, write
-from analysis.statistics.aggregate import over_sites
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from dataset.metrics import time_names
@@ -56,8 +56,7 @@ def test_a_machine_that_is_slower_is_found_and_blocks_do_not_mind() -> None:
 
 
 def gain_of(campaign: CampaignTable, metric: str) -> float:
-    declared_pairs = hypotheses.load().restricted_to(campaign.protocols, campaign.metrics)
-    table = over_sites(samples_of(campaign), declared_pairs).set_index("metric")
+    table = findings_of(campaign, hypotheses.load())["over_sites"].set_index("metric")
     return float(table.loc[metric, "ratio_gain"])
 
 

@@ -12,7 +12,7 @@ from analysis import hypotheses
 from analysis.findings import Findings, Table
 from analysis.paper.comparison import campaign_site, handshake_table, read_paper, side_by_side
 from analysis.samples import samples_of
-from analysis.statistics.aggregate import over_sites
+from analysis.statistics.contrasts import contrasts, over_sites
 from analysis.statistics.gain import gains
 from dataset.metrics import time_names
 
@@ -35,8 +35,9 @@ def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findi
     samples = samples_of(table)
     pairs = hypotheses.load().restricted_to(samples.protocols, samples.metrics)
     tables: dict[Table, pd.DataFrame] = {"sites": pd.DataFrame({"site": ["two", "gnu"], "servers": [2, 1]})}
-    tables |= {"gains": gains(samples, pairs.comparisons), "over_sites": over_sites(samples, pairs)}
-    return Findings(table, samples, pairs, pairs, tables)
+    tables |= {"gains": gains(samples, pairs.comparisons), "contrasts": contrasts(samples, pairs, table.rtt_ms)}
+    findings = Findings(table, samples, pairs, pairs, tables)
+    return replace(findings, tables={**tables, "over_sites": over_sites(findings.comparisons, pairs.confidence)})
 
 
 def beside(findings: Findings) -> pd.DataFrame:

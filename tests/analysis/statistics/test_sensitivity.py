@@ -21,15 +21,12 @@ def test_by_hand() -> None:
     (row,) = sensitivity(campaign, declared(("tcp", "quic"))).to_dict("records")
     assert row["sites"] == 3
     assert row["gain"] == pytest.approx(np.expm1(0.1))
-    assert row["geometric_gain"] == pytest.approx(np.expm1(0.1))
     of_means = (a * np.exp(ratios)).mean(axis=1) / 1100 - 1
     assert row["paper_gain"] == pytest.approx(of_means.mean())
     assert row["median_gain"] == pytest.approx(np.expm1(-0.1))
     assert row["without_low"] == row["without_weightiest"] == pytest.approx(np.expm1(-0.15))
     assert row["without_high"] == pytest.approx(np.expm1(0.25))
     assert row["weightiest_site"] == "s03"
-    assert row["second_half"] == pytest.approx(np.expm1(0.11))
-    assert not row["same_sign"]
 
 
 def test_the_gain_is_the_familys_own() -> None:
@@ -41,27 +38,12 @@ def test_the_gain_is_the_familys_own() -> None:
     assert row["gain"] == pytest.approx(float(np.expm1(ratio.centre)))
 
 
-def test_complete_blocks_are_those_with_every_protocol_of_the_network() -> None:
-    a, b, c = (np.full((1, 4), value) for value in (1000.0, 900.0, 1.0))
-    b[0, 2:] = 500.0
-    c[0, 2:] = np.nan
-    campaign = samples({"tcp": a, "quic": b, "other": c})
-    (row,) = sensitivity(campaign, declared(("tcp", "quic"))).to_dict("records")
-    assert row["complete_blocks"] == pytest.approx(-0.1)
-    assert row["second_half"] == pytest.approx(-0.5)
-    # A protocol that the network lacks entirely makes no block incomplete.
-    campaign = samples({"tcp": a, "quic": b, "other": np.full((1, 4), np.nan)})
-    (row,) = sensitivity(campaign, declared(("tcp", "quic"))).to_dict("records")
-    assert row["complete_blocks"] == row["gain"]
-
-
-def test_what_there_is_not_is_nan_and_takes_no_sign() -> None:
+def test_what_there_is_not_is_nan() -> None:
     campaign = samples({"tcp": np.array([[1000.0]]), "quic": np.array([[900.0]])})
     (row,) = sensitivity(campaign, declared(("tcp", "quic"))).to_dict("records")
     assert row["gain"] == row["median_gain"] == pytest.approx(-0.1)
     assert np.isnan([row[name] for name in ("paper_bias", "without_low", "without_high")]).all()
     assert row["weightiest_site"] == ""
-    assert row["same_sign"]
     assert sensitivity(campaign, declared(("tcp", "tcp+"))).empty
 
 
