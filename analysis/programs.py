@@ -32,10 +32,9 @@ from analysis.aspects import Decisions, decisions
 from analysis.runs import CampaignTable, records
 from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, holm_of_family, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, PROGRAM_MARGIN, SLOWER
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, PROGRAM_MARGIN, SLOWER
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts
-from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
 from dataset.clients import client_name
 from tuning.defaults import DEFAULT_BROWSER
 
@@ -205,43 +204,3 @@ def _numbers(ratios: Array, confidence: float, names: Sequence[str], margin: flo
     blocks, columns = counts(ratios), contrast_columns(mean_over_sites(ratios), confidence, names, margin)
     sizes = {"sites": int((blocks > 0).sum()), "blocks": int(blocks.sum())}
     return sizes | {name: float(values) for name, values in columns.items()}
-
-
-def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) -> list[str]:
-    """The table of `program_differences` in words: a text for each contrast, empty without other programs. `decided`
-    has the known decisions of the campaign's protocols."""
-    return [
-        f"{pair_label(str(compared), str(reference))} {_sentence(rows, confidence)}{_not_the_program(rows, decided)}"
-        for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False)
-    ]
-
-
-def _not_the_program(rows: pd.DataFrame, decided: Decisions) -> str:
-    """How the settings in these rows differ besides the programs; empty if they do not."""
-    texts = [
-        f"{label(pair.compared)} and {label(pair.reference)} in {listing(names)}"
-        for pair in pairs_beside(rows)
-        if (names := further_differences(decided, *pair))
-    ]
-    return f" Not the program alone: these settings also differ, {'; '.join(texts)}." if texts else ""
-
-
-def _sentence(rows: pd.DataFrame, confidence: float) -> str:
-    most = rows.loc[np.log1p(rows["difference"]).abs().where(rows["verdict"] == DEPENDS, -1).idxmax()]
-    texts = {
-        DEPENDS: f"it depends on the program (most behind {label(most['network'])} in {label(most['metric'])}: "
-        f"{program(most['servers'], most['browser'])} changes its ratio by {percent(most['difference'])} beside "
-        f"{program(most['servers_before'], most['browser_before'])}, {level(confidence)} interval "
-        f"{percent_interval(most['difference_low'], most['difference_high'])})",
-        INDEPENDENT: f"it does not by more than {level(PROGRAM_MARGIN)}",
-        NOT_DECIDED: "that is not decided",
-    }
-    numbers = rows["verdict"].value_counts()
-    parts = [f"in {numbers[verdict]} {text}" for verdict, text in texts.items() if verdict in numbers]
-    programs = list(dict.fromkeys(map(program, rows["servers"], rows["browser"])))
-    sites, blocks = (span(int(rows[name].min()), int(rows[name].max())) for name in ("sites", "blocks"))
-    return (
-        f"was also measured with {listing(programs)}. Of {plural('comparison', len(rows))} of programs, each over "
-        f"{sites} {'site' if sites == '1' else 'sites'} and {blocks} {'block' if blocks == '1' else 'blocks'}, "
-        f"{listing(parts)}."
-    )

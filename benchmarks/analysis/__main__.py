@@ -14,9 +14,9 @@ import click
 import pandas as pd
 import psutil
 
-from analysis.simulate import Truth, write
 from base.places import PROJECT
 from benchmarks.memory import pss_bytes
+from eyelevel.simulate import Truth, write
 
 # The number of sites: the paper's 38, and fractions of it. Each site has the paper's 4 networks, 5 protocols and 31
 # runs.

@@ -10,9 +10,9 @@ from statistics import median
 
 import click
 
-from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.program import COMMANDS
+from eyelevel.simulate import Truth, write
 
 # The simulated campaign is of the paper's size: 38 sites, 4 networks, 5 protocols, 31 runs.
 SITES, RUNS = 38, 31

@@ -36,8 +36,8 @@ def package_of(folder: Path, into: Path, licence: str) -> Path:
     """Write the campaign in `folder` to `into` as a package with its report; return `into`. Raises EyelevelError."""
     require_replaceable(into, "--into names another folder")
     from analysis import hypotheses
-    from analysis.package import write_package
     from analysis.report.write import write_report
+    from eyelevel.package import write_package
     from eyelevel.sections import sections_of
 
     def report(of: Path) -> Path:

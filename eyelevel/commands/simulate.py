@@ -29,7 +29,7 @@ def main(
         raise EyelevelError(f"{folder} is a measured campaign; name another folder")
     begin(f"simulating {sites} sites")
 
-    from analysis.simulate import Truth, write
+    from eyelevel.simulate import Truth, write
     from measure.campaign.results import require_no_others
 
     require_no_others(folder)

@@ -1,4 +1,4 @@
-"""Resumes a campaign from its package (`analysis.package`): copies its files; then this machine measures its open runs.
+"""Resumes a campaign from its package (`eyelevel.package`): copies its files; then this machine measures its open runs.
 
 The evidence of the earlier runs stays where it was made. Comparing later runs with them needs only the package's
 digests of last frames (`dataset.last_frames`). As for any campaign, `measure.campaign.results.opened` checks that this

@@ -17,9 +17,9 @@ from analysis.report import tables
 from analysis.report.sections.summary import confirmatory
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
-from analysis.simulate import Truth
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
+from eyelevel.simulate import Truth
 
 DECLARED = hypotheses.load()
 # Tables whose two ends are not an interval, but the range over omitted sites, or over possible results of lost runs;

@@ -17,11 +17,11 @@ from analysis.answer import MILESTONE_COLUMNS, NetworkAnswer, answers, milestone
 from analysis.report.answer import cards, in_words, network_words, page_facts, with_commands, write_answer
 from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
 from analysis.runs import CampaignTable, load, records, rows_of
-from analysis.simulate import Truth, write
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from base.errors import EyelevelError
 from dataset.site_facts import SiteFacts
 from dataset.table import read_document, write_document
+from eyelevel.simulate import Truth, write
 from tuning import networks
 
 DECLARED = hypotheses.DECLARED.with_name("answer.toml")

@@ -11,10 +11,10 @@ from scipy import optimize, stats
 from support.axe import accessible
 from support.browser import Browser
 
-from analysis import simulate
 from analysis.combining import combined
 from analysis.statistics.ratios import MeanRatio
 from base.errors import EyelevelError
+from eyelevel import simulate
 from eyelevel.commands.combine import main
 
 MARGIN = 0.03

@@ -12,12 +12,12 @@ from support.first_screens import findings_of
 from analysis import diagnostics, hypotheses, stability
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
-from analysis.simulate import Truth, write
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from dataset.metrics import time_names
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
+from eyelevel.simulate import Truth, write
 
 QUIET = Truth(sites=4, networks=("dsl",), protocols=("tcp", "quic"), runs=20, effects={"quic": -0.1})
 

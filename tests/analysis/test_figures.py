@@ -27,11 +27,11 @@ from analysis.figures import (
 from analysis.figures.films import Shot, Strip
 from analysis.report.sections.films import strip_figure
 from analysis.samples import samples_of
-from analysis.simulate import Truth
 from analysis.statistics.gain import gains
 from analysis.statistics.outcomes import SIGNIFICANT_P
 from analysis.statistics.samples import Samples
 from analysis.text import whole_percent
+from eyelevel.simulate import Truth
 from studies.downloads import figure2
 
 TRUTH = Truth(sites=5, networks=("dsl", "lte"), runs=4, effects={"quic": -0.1, "tcp+": -0.05}, effect_sd=0.03)

@@ -9,12 +9,12 @@ import pytest
 
 from analysis import hypotheses
 from analysis.hypotheses import DECLARED
-from analysis.simulate import Truth, write
 from analysis.statistics.hypotheses import Pair
 from analysis.text import moment
 from base.errors import EyelevelError
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, require_document, write_document
+from eyelevel.simulate import Truth, write
 
 TCP_QUIC = Pair("tcp", "quic")
 

@@ -20,9 +20,9 @@ from analysis.programs import (
     pairs_beside,
     program_differences,
     program_gains,
-    sentences,
     variants,
 )
+from analysis.report.sections.programs import sentences
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.statistics.hypotheses import Hypotheses, Pair

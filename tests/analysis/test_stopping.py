@@ -8,8 +8,8 @@ import pytest
 
 from analysis import hypotheses
 from analysis.runs import CampaignTable, load
-from analysis.simulate import Truth, write
 from analysis.stopping import decided_cells
+from eyelevel.simulate import Truth, write
 
 
 @pytest.fixture

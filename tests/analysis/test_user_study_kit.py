@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 from analysis.runs import CampaignTable, load
-from analysis.simulate import Truth, write
 from analysis.statistics.hypotheses import Pair
 from analysis.user_study import settings
 from analysis.user_study.clips import make_key
 from analysis.user_study.kit import public_document
 from base.errors import EyelevelError
+from eyelevel.simulate import Truth, write
 
 TRUTH = Truth(sites=3, networks=("dsl", "lte"), protocols=("tcp", "tcp+", "quic"), runs=2)
 PAIRS = [Pair("tcp+", "quic")]

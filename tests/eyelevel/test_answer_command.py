@@ -17,7 +17,6 @@ from support.figure_layout import draw_nothing
 
 from analysis.defaults import PREFIX
 from analysis.hypotheses import DECLARED
-from analysis.simulate import Truth, write
 from analysis.statistics.spending import LOOKS
 from base.errors import EyelevelError
 from dataset.declaration import HYPOTHESES
@@ -39,6 +38,7 @@ from eyelevel.answer.request import (
 )
 from eyelevel.commands.answer import main
 from eyelevel.measuring_options import MeasuringOptions
+from eyelevel.simulate import Truth, write
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import PlannedRuns

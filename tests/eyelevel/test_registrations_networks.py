@@ -113,7 +113,7 @@ SIMULATED = """
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from analysis.simulate import Truth, write
+from eyelevel.simulate import Truth, write
 from replay.shells.registry import shells_named
 from studies.grid.cells import network_label
 from tuning.networks import load

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from support.checkout import LIMIT_S, Checkout
 
-from analysis.simulate import Truth, write
+from eyelevel.simulate import Truth, write
 
 SECTION = '''
 """The longest loads of a campaign."""

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.simulate import Truth, write
 from base.places import PROJECT
 from eyelevel.commands.completion import COMPLETES
 from eyelevel.program import COMMANDS
+from eyelevel.simulate import Truth, write
 from studies import STUDIES
 
 HEAVY = {

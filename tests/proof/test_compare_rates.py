@@ -12,9 +12,9 @@ from support.rates import lower_bound, tell, upper_bound
 from analysis import hypotheses
 from analysis.campaign_changes import CampaignChange, compare
 from analysis.runs import CampaignTable
-from analysis.simulate import Truth
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, SLOWER
+from eyelevel.simulate import Truth
 
 COMPARISONS = 1000
 DECLARED = hypotheses.load()

@@ -17,10 +17,10 @@ from support.needs import FORMAT_CHECKERS
 from support.recordings import zipped
 
 from analysis import hypotheses
-from analysis.package import write_package
 from analysis.report.write import write_report
 from base.places import PROJECT
 from dataset.package import METADATA
+from eyelevel.package import write_package
 from record.demo import generate
 from record.formats import read_recording, wacz
 from record.site import Recording, write_site

@@ -8,10 +8,10 @@ import pytest
 from support.campaigns import rows
 
 from analysis import hypotheses
-from analysis.package import CLAIMS_TABLE
 from base.places import PROJECT
 from dataset.last_frames import read_digests
 from dataset.plan import read_plan
+from eyelevel.package import CLAIMS_TABLE
 
 DECLARED = """
 networks = ["dsl"]

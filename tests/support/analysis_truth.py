@@ -12,13 +12,13 @@ from scipy import stats
 from analysis.analyses import analyse
 from analysis.findings import Findings
 from analysis.runs import CampaignTable
-from analysis.simulate import Truth, simulate
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import Array, t_test_p
 from base.structure import structured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
+from eyelevel.simulate import Truth, simulate
 
 # The probability that a correct statistic fails its test.
 FALSE_ALARM = 1e-5

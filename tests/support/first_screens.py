@@ -82,7 +82,7 @@ something false. `PYTHONPATH=tests python -m support.known_campaigns late result
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LazyFindings(Findings):
     """Findings that compute each table on demand: the first screen needs only a fraction of the time of all tables."""
 

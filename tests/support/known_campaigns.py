@@ -1,7 +1,7 @@
 """Campaigns with known truth, as folders for `eyelevel report`, and what the first screen must say about each.
 
 They are made from the documented form of a campaign's files (docs/runs-csv.md, dataset/table.py) and share no code with
-`analysis.simulate`, so that both do not have the same errors. A campaign is a table of attempts, in the order in which
+`eyelevel.simulate`, so that both do not have the same errors. A campaign is a table of attempts, in the order in which
 they were made:
 
     segments of the campaign  →  blocks, in random order  →  the protocols of a block  →  attempts at each run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.simulate import Truth, write
+from eyelevel.simulate import Truth, write
 from support.films import HEIGHT, ORANGE, WHITE, frame, keep_film_in, page
 
 # When the page is painted, by protocol (ms).

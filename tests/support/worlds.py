@@ -1,4 +1,4 @@
-"""Campaigns with known truth for the diagnostics, made without `analysis.simulate`."""
+"""Campaigns with known truth for the diagnostics, made without `eyelevel.simulate`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,19 +4,27 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from analysis.aspects import decisions
+from analysis.aspects import Decisions, decisions
 from analysis.findings import Findings
-from analysis.programs import pairs_beside, program_differences, program_gains, sentences
+from analysis.programs import (
+    DEPENDS,
+    INDEPENDENT,
+    further_differences,
+    pairs_beside,
+    program_differences,
+    program_gains,
+)
 from analysis.report import alternatives
 from analysis.report.level_ground import level_ground
 from analysis.report.section import ReportFigure, Section
 from analysis.report.sections.contract import CampaignSection
 from analysis.report.tables import declared_values, formed
 from analysis.runs import rows_of
-from analysis.statistics.outcomes import PROGRAM_MARGIN
-from analysis.text import file_name, label, level, pair_label
+from analysis.statistics.outcomes import NOT_DECIDED, PROGRAM_MARGIN
+from analysis.text import file_name, label, level, listing, pair_label, percent, percent_interval, plural, program, span
 
 NAME = "programs"
 
@@ -98,3 +106,43 @@ def _figures(gains: pd.DataFrame, differences: pd.DataFrame, confidence: float) 
 
 
 SECTION = CampaignSection(NAME, place=60, of=sections)
+
+
+def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) -> list[str]:
+    """The table of `program_differences` in words: a text for each contrast, empty without other programs. `decided`
+    has the known decisions of the campaign's protocols."""
+    return [
+        f"{pair_label(str(compared), str(reference))} {_sentence(rows, confidence)}{_not_the_program(rows, decided)}"
+        for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False)
+    ]
+
+
+def _not_the_program(rows: pd.DataFrame, decided: Decisions) -> str:
+    """How the settings in these rows differ besides the programs; empty if they do not."""
+    texts = [
+        f"{label(pair.compared)} and {label(pair.reference)} in {listing(names)}"
+        for pair in pairs_beside(rows)
+        if (names := further_differences(decided, *pair))
+    ]
+    return f" Not the program alone: these settings also differ, {'; '.join(texts)}." if texts else ""
+
+
+def _sentence(rows: pd.DataFrame, confidence: float) -> str:
+    most = rows.loc[np.log1p(rows["difference"]).abs().where(rows["verdict"] == DEPENDS, -1).idxmax()]
+    texts = {
+        DEPENDS: f"it depends on the program (most behind {label(most['network'])} in {label(most['metric'])}: "
+        f"{program(most['servers'], most['browser'])} changes its ratio by {percent(most['difference'])} beside "
+        f"{program(most['servers_before'], most['browser_before'])}, {level(confidence)} interval "
+        f"{percent_interval(most['difference_low'], most['difference_high'])})",
+        INDEPENDENT: f"it does not by more than {level(PROGRAM_MARGIN)}",
+        NOT_DECIDED: "that is not decided",
+    }
+    numbers = rows["verdict"].value_counts()
+    parts = [f"in {numbers[verdict]} {text}" for verdict, text in texts.items() if verdict in numbers]
+    programs = list(dict.fromkeys(map(program, rows["servers"], rows["browser"])))
+    sites, blocks = (span(int(rows[name].min()), int(rows[name].max())) for name in ("sites", "blocks"))
+    return (
+        f"was also measured with {listing(programs)}. Of {plural('comparison', len(rows))} of programs, each over "
+        f"{sites} {'site' if sites == '1' else 'sites'} and {blocks} {'block' if blocks == '1' else 'blocks'}, "
+        f"{listing(parts)}."
+    )

@@ -9,7 +9,7 @@ from support.analysis_truth import simulated_table
 from analysis import hypotheses
 from analysis.analyses import analyse
 from analysis.report.sections.paper import claims
-from analysis.simulate import Truth
+from eyelevel.simulate import Truth
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ import pytest
 from analysis import hypotheses, losses
 from analysis.report.warnings import of_deviations
 from analysis.runs import CampaignTable, load
-from analysis.simulate import Truth, write
 from analysis.statistics.spending import LOOKS
 from analysis.stopping import looks_of
 from dataset.table import GivenUp, write_given_up
+from eyelevel.simulate import Truth, write
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from analysis.diagnostics import spread
 from analysis.report.level_ground import level_ground
 from analysis.report.sections.measured import setting_tables
 from analysis.runs import CampaignTable, Observation, load
-from analysis.simulate import Truth, write
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from base.structure import unstructured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
+from eyelevel.simulate import Truth, write
 from measure.campaign.server_choices import choices_of_server
 from tuning import networks
 

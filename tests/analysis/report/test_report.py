@@ -26,11 +26,11 @@ from support.validations import KNOWN, write_validation
 from analysis.hypotheses import DECLARED
 from analysis.report.sections.comparisons import script_json
 from analysis.runs import KEYS
-from analysis.simulate import Truth, write
 from base.places import PROJECT
 from dataset import metrics
 from dataset.table import require_document, write_document
 from eyelevel.commands.report import main
+from eyelevel.simulate import Truth, write
 from measure.campaign.server_choices import choices_of_server
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from factories import ROW, with_metrics
 
 from analysis import hypotheses
-from analysis.package import write_package
 from analysis.report.run_files import MOST_RUNS
 from analysis.report.write import write_report
 from base.namespaces import namespaced
@@ -29,6 +28,7 @@ from eyelevel.commands import report as report_command
 from eyelevel.commands.package import main as package_command
 from eyelevel.commands.package import package_of
 from eyelevel.commands.report import main
+from eyelevel.package import write_package
 
 LICENCE = "https://example.org/licence"
 LEFT = ("browsertime.har.gz", "netlog.json.gz", "client.pcapng", "quic-198.18.0.1-ä 1.sqlog")

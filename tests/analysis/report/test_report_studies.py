@@ -13,9 +13,9 @@ from support.figure_layout import only_lay_out
 from analysis import hypotheses
 from analysis.report.section import Drawing, ReportFigure, ReportTable, Section
 from analysis.report.write import write_report
-from analysis.simulate import Truth, write
 from eyelevel.commands import report
 from eyelevel.sections import sections_of
+from eyelevel.simulate import Truth, write
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><title>drawn</title></svg>'
 TABLE = pd.DataFrame({"what": ["<b>"], "how many": ["3"]})

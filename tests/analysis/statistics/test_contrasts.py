@@ -12,12 +12,12 @@ from support.analysis_truth import campaign_table
 from analysis import hypotheses
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
-from analysis.simulate import Truth, simulate
 from analysis.statistics import contrasts
 from analysis.statistics.contrast_table import false_discovery_rate
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.samples import Array, by_count, t_test_p
 from dataset.metrics import time_names
+from eyelevel.simulate import Truth, simulate
 
 # Student's sleep data (Biometrika 1908): hours gained under two drugs.
 SLEEP_1 = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])

@@ -8,9 +8,9 @@ from support.first_screens import findings_of
 
 from analysis import hypotheses
 from analysis.findings import Findings
-from analysis.simulate import Truth
 from analysis.statistics.ratios import block_ratios, locations
 from dataset.metrics import time_names
+from eyelevel.simulate import Truth
 
 KEY = ["reference", "compared", "network", "metric"]
 

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from factories import ROW, campaign_document, rejected
 from PIL import Image
 
-from analysis.package import write_package
 from analysis.runs import load
 from base import bounded
 from base.errors import EyelevelError
@@ -28,6 +27,7 @@ from dataset.table import LAST_FRAMES, GivenUp, Row, read_document, read_rows, w
 from dataset.validation import ValidationEntry, keep_entries, kept_entries
 from dataset.verdicts import Verdict
 from eyelevel.commands import campaign as campaign_command
+from eyelevel.package import write_package
 from measure.campaign.expectations import ENOUGH, EXPECTATIONS, judge
 from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.plan import plan

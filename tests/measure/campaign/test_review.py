@@ -19,13 +19,13 @@ from factories import ROW, rejected
 from support.axe import accessible
 from support.browser import Browser
 
-from analysis import simulate
 from base.errors import EyelevelError
 from base.places import PROJECT
 from base.structure import structured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, Run, read_rows
 from dataset.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
+from eyelevel import simulate
 from measure.campaign.results import Results, followed, opened
 from measure.campaign.review import Review, handler
 from measure.campaign.status import last_rejections, status, troubles

@@ -10,8 +10,8 @@ from support.analysis_truth import simulated_table
 from analysis.report.section import ReportTable
 from analysis.report.sections.measured import protocols
 from analysis.report.write import write_tables
-from analysis.simulate import Truth
 from base.structure import unstructured
+from eyelevel.simulate import Truth
 from tuning.protocols import load
 
 KNOWN = load()

@@ -12,7 +12,7 @@ from analysis import hypotheses
 from analysis.report.sections.summary import answer, confirmatory
 from analysis.report.sentences import scope, warnings
 from analysis.runs import load
-from analysis.simulate import Truth, write
+from eyelevel.simulate import Truth, write
 
 
 def test_a_difference_that_is_shown_not_to_matter_is_equivalent_and_told_with_its_size() -> None:

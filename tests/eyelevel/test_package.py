@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from support import known_campaigns
 
-from analysis.package import CLAIMS_TABLE, write_package
 from analysis.runs import load
 from base.errors import EyelevelError
 from dataset.package import METADATA
 from dataset.table import require_document, write_document
 from dataset.validation import ValidationEntry, write_entries
+from eyelevel.package import CLAIMS_TABLE, write_package
 
 
 def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> None:
