@@ -15,7 +15,7 @@ from support.axe import accessible
 from support.browser import Browser
 from support.worlds import World, campaign
 
-from analysis import hypotheses, simulate
+from analysis import hypotheses
 from analysis.campaign_changes import (
     LOST,
     SLOW,
@@ -31,6 +31,7 @@ from analysis.runs import CampaignTable
 from analysis.statistics.samples import Array
 from base.errors import EyelevelError
 from dataset.table import WITHDRAWN
+from eyelevel import simulate
 from eyelevel.commands.compare import main
 from studies import STUDIES
 

@@ -41,7 +41,7 @@ OUT_OF_REACH = (
     " † So many blocks, with this scatter, would not even have shown that a gain of 0 is equivalent: here, not decided "
     "says nothing about a difference."
 )
-# What can explain a larger share of a difference than this is named in the answer.
+# The answer names a cause that can explain a larger share of a difference than this.
 EXPLAINED = 0.5
 # The share of runs that count although their first load was lost is mentioned only above this.
 SHOWN_SHARE = 0.005
@@ -167,18 +167,18 @@ def of_rejections(findings: Findings, pair: Pair) -> str:
 
 
 def of_doubts(findings: Findings, pair: Pair) -> str:
-    """What else than the protocols of `pair` may have made the differences that were found: the order of measuring, the
-    load before, or waiting for a processor, if it can explain half of a difference."""
+    """Other causes than the protocols of `pair` for a difference between them: the order of measuring, the load before,
+    or waiting for a processor, if it can explain half of a difference."""
     verdicts = rows_of(findings["confirmatory"], **pair._asdict())
-    found = verdicts[verdicts["verdict"].isin((FASTER, SLOWER))]
-    if found.empty:
+    differences = verdicts[verdicts["verdict"].isin((FASTER, SLOWER))]
+    if differences.empty:
         return ""
     causes = ["they were not measured in random order"] if place_test(findings.campaign).is_ordered else []
-    carried = found.merge(findings["carry_over"], on=["network", "metric"], suffixes=("", "_carried"))
+    carried = differences.merge(findings["carry_over"], on=["network", "metric"], suffixes=("", "_carried"))
     carried = carried[(carried["warning"] != "") & (carried["ratio_off"] > EXPLAINED * carried["gain"].abs())]
     if len(carried):
         causes.append(f"the load before each can explain up to {share(carried['ratio_off'].max())}")
-    waits = found[OVER_SITES].merge(findings["processor_waits"], on=OVER_SITES)
+    waits = differences[OVER_SITES].merge(findings["processor_waits"], on=OVER_SITES)
     is_large = waits["warning"].astype(str).str.contains(DIFFERENT)
     waits = waits[is_large & (waits["wait_gain"] * waits["gain"] > 0)]
     if len(waits):
