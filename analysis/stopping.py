@@ -48,7 +48,9 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[Cell
     hypotheses = declaration.restricted_to(campaign.protocols, campaign.metrics)
     looks = looks_of(campaign)
     if not looks:
-        raise EyelevelError(f"{campaign.folder} declares no number of runs, so nothing says when it has enough")
+        raise EyelevelError(
+            f"{campaign.folder} declares no number of runs, so nothing says when it has enough: give RUNS"
+        )
     table = confirmatory(samples, hypotheses, campaign.rtt_ms, looks, campaign.networks)
     # No further run decides a metric that no run of both protocols has, such as one that a browser does not give.
     has_others = table.groupby(["reference", "compared", "network"])["blocks"].transform("max") > 0

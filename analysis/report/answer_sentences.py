@@ -128,7 +128,7 @@ def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
     if answer.pairs and not answer.is_decided:
         texts.append(_what_decides(answer, site, campaign))
     if answer.excluded:
-        texts.append(f"Not basis: {'; '.join(answer.excluded)}.")
+        texts.append(f"Not counted: {'; '.join(answer.excluded)}.")
     return " ".join(texts)
 
 

@@ -239,9 +239,9 @@ def answer_with(lost: Mapping[str, float], seed: int = 1) -> str:
 def test_the_answer_tells_the_shares_lost_and_whether_they_differ() -> None:
     text = answer_with({"quic dsl": 1 / 8, "tcp+ lte": 1 / 8})
     assert re.search(
-        r"Lost loads: behind DSL QUIC 1\d\.\d % and TCP\+ 0\.0 % \(they differ\); behind LTE QUIC 0\.0 % ", text
+        r"Lost loads: behind DSL QUIC 1\d\.\d % and TCP\+ 0\.0 % \(shown to differ\); behind LTE QUIC 0\.0 % ", text
     )
-    assert "as slow as the slowest load of their page" in text
+    assert "as long as the slowest load of its page" in text
     alike = answer_with(dict.fromkeys(("tcp", "tcp+", "quic"), 1 / 8))
     assert alike.count("(no difference shown)") == 2 and "among loads that succeeded" not in alike
 

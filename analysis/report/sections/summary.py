@@ -173,14 +173,19 @@ def of_doubts(findings: Findings, pair: Pair) -> str:
     differences = verdicts[verdicts["verdict"].isin((FASTER, SLOWER))]
     if differences.empty:
         return ""
-    causes = ["they were not measured in random order"] if place_test(findings.campaign).is_ordered else []
+    places = place_test(findings.campaign)
+    is_ordered = places.is_ordered and places.effect > EXPLAINED
+    causes = ["they were not measured in random order"] if is_ordered else []
     carried = differences.merge(findings["carry_over"], on=["network", "metric"], suffixes=("", "_carried"))
     carried = carried[(carried["warning"] != "") & (carried["ratio_off"] > EXPLAINED * carried["gain"].abs())]
     if len(carried):
         causes.append(f"the load before each can explain up to {share(carried['ratio_off'].max())}")
     waits = differences[OVER_SITES].merge(findings["processor_waits"], on=OVER_SITES)
-    is_large = waits["warning"].astype(str).str.contains(DIFFERENT)
-    waits = waits[is_large & (waits["wait_gain"] * waits["gain"] > 0)]
+    waits = waits[waits["warning"].astype(str).str.contains(DIFFERENT)]
+    # A load that is longer also waits longer in all. A cause of its length is only what grows more than that.
+    ratio, gain = ((waits["wait_compared"] / waits["wait_reference"]).astype(float), waits["gain"].astype(float))
+    growth = np.log(ratio) / np.log1p(gain)
+    waits = waits[EXPLAINED * growth > 1]
     if len(waits):
         slower = pair.compared if waits["gain"].median() > 0 else pair.reference
         causes.append(f"{label(slower)}'s loads waited longer for a processor, which can explain half of it or more")
