@@ -73,7 +73,8 @@ Notify = Callable[[Event], object]
 @dataclass(frozen=True)
 class Block:
     """The open runs of one block with their settings, how they are made, and how often each may be repeated; `earlier`
-    is that of `FolderStore`. `at_once`: how many blocks are measured at once on the same processors."""
+    is that of `FolderStore`. `at_once`: how many blocks are measured at once on the same processors. `sitting`: the
+    number of the campaign's start in which it is measured, if it is of a campaign."""
 
     number: int
     settings: Mapping[Run, Setting]
@@ -82,6 +83,7 @@ class Block:
     films: FilmPolicy
     earlier: Mapping[Run, tuple[int, int]] = field(default_factory=dict)
     at_once: int = 1
+    sitting: int | None = None
 
     @property
     def share(self) -> Fraction:
@@ -124,7 +126,9 @@ def measure_block(
         unmade_runs = [run for run in open_runs if not is_made(folders[run])]
         if unmade_runs:
             preparer.settle(unmade_runs[0])
-        now = slot.circumstances(block.number, warn, shared=block.is_shared) if unmade_runs else None
+        now = None
+        if unmade_runs:
+            now = replace(slot.circumstances(block.number, warn, shared=block.is_shared), sitting=block.sitting)
         layout = now.layout if now else None
         browsers = {folders[run]: block.settings[run].loading.browser for run in unmade_runs}
         devices = {folder: device for folder, browser in browsers.items() if (device := device_of(browser))}

@@ -128,7 +128,7 @@ class PlannedRuns:
                 if rounds != (now := self._rounds.numbers(lambda cell: cell in self._given_up)):
                     rounds, self._enough = now, frozenset(enough(self._campaign.folder))
                 if runs := [run for run in runs if run.cell not in self._enough]:
-                    yield self._campaign.block(number, runs)
+                    yield replace(self._campaign.block(number, runs), sitting=self._results.sitting)
                     if self.is_out_of_time:
                         return
 

@@ -84,7 +84,7 @@ class Results(FolderStore):
         if not text.endswith("\n") or present != (*columns(), *self._readings):
             self._write(rows)
         # Whoever opens the campaign to measure begins another sitting.
-        self._sitting = 1 + max((row.sitting or 0 for row in rows), default=0)
+        self.sitting = 1 + max((row.sitting or 0 for row in rows), default=0)
         self.recount(rows)
         self.follow_verdicts()
 
@@ -104,7 +104,6 @@ class Results(FolderStore):
     def keep(self, *rows: Row) -> None:
         """Add `rows`; when this returns, they survive a power cut. After a crash, either all of them are in the table,
         or none."""
-        rows = tuple(replace(row, sitting=self._sitting) for row in rows)
         line = lines(rows, self._readings).encode()
         # Mode "a" would create a table without a header if somebody had removed the file.
         with self._runs_csv.open("r+b", buffering=0) as file:

@@ -64,7 +64,8 @@ class Setting:
 @dataclass(frozen=True)
 class Circumstances:
     """The circumstances of a block's runs: the block's number, the machine, its canary, the canary's time relative to
-    the usual, which cores do what, the machine's lane, if it has any, and the loads that share its processors."""
+    the usual, which cores do what, the machine's lane, if it has any, the loads that share its processors, and the
+    campaign's sitting, if they are of one."""
 
     block: int
     machine: str
@@ -73,3 +74,4 @@ class Circumstances:
     layout: Layout | None = None
     lane: int | None = None
     sharing: Sharing = ALONE
+    sitting: int | None = None

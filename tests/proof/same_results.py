@@ -105,8 +105,7 @@ def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Met
     anew = []
     for row in rows:
         setting = catalogue.setting(row.of, loading, seed_of(row.of, seed))
-        # The sitting is no evidence of an attempt.
-        fresh = replace(method.judge(setting, row.of, row.attempt, folder / row.folder, folder), sitting=row.sitting)
+        fresh = method.judge(setting, row.of, row.attempt, folder / row.folder, folder)
         anew.append(fresh)
     for cell in dict.fromkeys((row.site, row.network) for row in anew):
         places = [n for n, row in enumerate(anew) if (row.site, row.network) == cell and row.valid]

@@ -155,6 +155,13 @@ def test_what_was_made_before_a_stop_is_judged_and_not_made_again(campaign: Camp
     assert "[4/4]" in printed
 
 
+def test_each_start_that_measures_begins_a_sitting(campaign: Campaign) -> None:
+    measured(campaign, SOUND)
+    measured(campaign, "a load that must not be made")
+    measured(replace(campaign, runs=3), SOUND)
+    assert [row["sitting"] for row in rows(campaign)] == ["1"] * 4 + ["2"] * 2
+
+
 def test_the_whole_plan_is_there_before_the_first_run_and_grows_by_rounds(campaign: Campaign) -> None:
     with pytest.raises(KeyboardInterrupt):
         measured(campaign, script=interrupted)

@@ -45,18 +45,6 @@ def test_a_measured_run_is_known_when_the_campaign_goes_on(tmp_path: Path) -> No
     assert [row["valid"] for row in rows(tmp_path / "c")] == ["false", "true"]
 
 
-def test_each_start_of_a_campaign_begins_a_sitting(tmp_path: Path) -> None:
-    for starts in (1, 2):
-        with opened(tmp_path / "c", document()) as results:
-            results.keep(replace(ROW, run=2 * starts - 1))
-            results.keep(replace(ROW, run=2 * starts))
-    with opened(tmp_path / "c", document()):
-        pass  # a start that measures nothing
-    with opened(tmp_path / "c", document()) as results:
-        results.keep(replace(ROW, run=5))
-    assert [row["sitting"] for row in rows(tmp_path / "c")] == ["1", "1", "2", "2", "3"]
-
-
 def test_a_row_has_the_promised_columns() -> None:
     promised = (
         "site,network,protocol,run,valid,reason,fvc,lvc,vc85,si,plt,requests,served,missed,started_at,seconds,folder"
