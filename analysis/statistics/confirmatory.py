@@ -50,8 +50,8 @@ def confirmatory(
     protocols), blocks (that have both), gain (of the ratios within blocks, over sites; negative: faster) with its
     interval, p (of all looks) and p_corrected (Bonferroni's), verdict (`analysis.statistics.outcomes`), equivalence_p
     and equivalence_p_corrected, margin (the gain within which both count as equivalent), is_in_reach (whether so many
-    blocks with this scatter would show that a gain of 0 is equivalent), and gain_shrunken (for contrasts whose network
-    stopped early because of them; otherwise NaN).
+    blocks with this scatter would show that a gain of 0 is equivalent, by Student's t at the family's level), and
+    gain_shrunken (for contrasts whose network stopped early because of them; otherwise NaN).
     """
     every = dict.fromkeys([*networks, *samples.networks])
     cells = product(hypotheses.family, every, hypotheses.family_metrics)

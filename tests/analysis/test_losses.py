@@ -252,7 +252,7 @@ def with_losses_on_dsl() -> LazyFindings:
     return findings_of(campaign(World(effects={"quic": -0.1}, lost={"quic dsl": 1 / 8}, runs=31), 1), hypotheses.load())
 
 
-def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_that_ended() -> None:
+def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_that_succeeded() -> None:
     """One in eight of QUIC's loads behind DSL never ends; those that end take 10 % less."""
     findings = with_losses_on_dsl()
     (text,) = answer(findings)

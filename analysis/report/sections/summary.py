@@ -37,10 +37,7 @@ WAITED = (
     "difference: it may be another on a machine with more cores."
 )
 # The note on a margin that the plan could not have shown.
-OUT_OF_REACH = (
-    " † So many blocks, with this scatter, would not even have shown that a gain of 0 is equivalent: here, not decided "
-    "says nothing about a difference."
-)
+OUT_OF_REACH = " † So many blocks, with this scatter, would not even have shown that a gain of 0 is equivalent."
 # The answer names a cause that can explain a larger share of a difference than this.
 EXPLAINED = 0.5
 # The share of runs that count although their first load was lost is mentioned only above this.
@@ -86,9 +83,7 @@ def question(findings: Findings) -> str:
     families = len({declared.added_networks.get(name) for name in findings.campaign.networks})
     error = f"{100 * declared.significant_p:g} %"
     each = f" in each of {families} families (the declared one, and what was added each time)" if families > 1 else ""
-    promise = (
-        f"; if all was measured as it should be, any “faster” or “slower” is false by chance in {error} at most{each}"
-    )
+    promise = f"; the probability that any “faster” or “slower” among them is false by chance is below {error}{each}"
     if declared.origin.is_post_hoc:
         promise = ""
     return (
