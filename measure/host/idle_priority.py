@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
+from statistics import median
 
 import psutil
 
@@ -27,10 +28,10 @@ from measure.host.process_times import Schedstat
 from measure.host.quota import hierarchy, new_group, remove_abandoned
 from measure.host.timekeeping import has_real_time_priority
 
-# In a trial, two busy processes compete until the ordinary one has run for TRIAL_S. The time that the other process
-# runs, relative to TRIAL_S, must be at most MOST_BEFORE while it has idle priority, and more than LEAST_AFTERWARDS when
-# it has been lifted.
-TRIAL_S = 0.05
+# In a trial, this thread and a busy process compete until the thread has run for TRIAL_S. The time that the process
+# takes from the thread, relative to TRIAL_S, must be at most MOST_BEFORE while the process has idle priority, and more
+# than LEAST_AFTERWARDS when it has been lifted, in the median of TRIALS: a virtual machine may halt in one of them.
+TRIALS, TRIAL_S = 5, 0.02
 MOST_BEFORE, LEAST_AFTERWARDS = 0.1, 0.3
 START_S = 5.0
 BUSY = "echo; while :; do :; done"
@@ -155,7 +156,7 @@ def _way(prefix: str) -> Callable[[], AbstractContextManager[IdlePriority]] | No
 
 def holds(way: IdlePriority, trial_s: float = TRIAL_S) -> bool:
     """Whether this `way` works: a busy process in another session leaves the processor to this process while the busy
-    one has idle priority, and competes with it when it has been lifted. Makes two trials of `trial_s`. Raises OSError,
+    one has idle priority, and competes with it when it has been lifted. A trial takes `trial_s`. Raises OSError,
     EyelevelError."""
     cores, core = os.sched_getaffinity(0), min(os.sched_getaffinity(0))
     command = [*way.beginning(), *pinned([core]), tool("sh"), "-c", BUSY]
@@ -176,14 +177,26 @@ def holds(way: IdlePriority, trial_s: float = TRIAL_S) -> bool:
 
 
 def _share_beside(process: int, trial_s: float) -> float:
-    """How long the busy `process` runs while this thread runs for `trial_s`, as a share of this thread's time."""
-    account = Schedstat()
-    before, began_s = account.times(process), time.thread_time()
-    # Measured in this thread's processor time, since a third process may keep both from running for a while.
-    while (own_s := time.thread_time() - began_s) < trial_s:
-        pass
-    after = account.times(process)
-    return (after.run_ns - before.run_ns) / 1e9 / own_s if before and after else 0.0
+    """How long the busy `process` keeps this thread from running while the thread runs for `trial_s`, as a share of the
+    thread's time: the median of several trials."""
+    account, shares = Schedstat(), []
+    for _ in range(TRIALS):
+        before, waited_ns, began_s = account.times(process), _waited_ns(), time.thread_time()
+        # Measured in this thread's processor time, since a third process may keep both from running for a while.
+        while (own_s := time.thread_time() - began_s) < trial_s:
+            pass
+        after = account.times(process)
+        if before is None or after is None:
+            return 0.0
+        # When this thread sleeps (another thread of Python runs, or a page of memory is read), the process takes
+        # nothing from it.
+        shares.append(min(after.run_ns - before.run_ns, _waited_ns() - waited_ns) / 1e9 / own_s)
+    return median(shares)
+
+
+def _waited_ns() -> int:
+    """How long this thread has been ready without running, in ns. Raises OSError."""
+    return int(Path("/proc/thread-self/schedstat").read_text().split()[1])
 
 
 def require_ordinary(root: int) -> None:

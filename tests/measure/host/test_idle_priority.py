@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import psutil
 import pytest
@@ -119,7 +120,24 @@ def test_what_is_begun_by_policy_is_idle_with_all_that_it_starts() -> None:
 @pytest.mark.parametrize("way", [Nothing(), Forever()], ids=["never idle", "never lifted"])
 def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority) -> None:
     # Next to other tests, a trial as short as usual could be decided by chance.
-    assert not holds(way, trial_s=0.5)
+    assert not holds(way, trial_s=0.1)
+
+
+@pytest.mark.slow
+def test_a_busy_process_takes_nothing_from_a_thread_that_waits_for_another_thread() -> None:
+    # A thread that waits for Python's lock sleeps, so even a process at idle priority runs meanwhile.
+    ended = Event()
+
+    def compute() -> None:
+        while not ended.is_set():
+            pass
+
+    (other := Thread(target=compute)).start()
+    try:
+        assert not holds(Forever(), trial_s=0.1)
+    finally:
+        ended.set()
+        other.join()
 
 
 def test_what_holds_leaves_nothing_behind() -> None:
