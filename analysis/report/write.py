@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
 from os import sched_getaffinity
 from pathlib import Path
@@ -54,7 +55,8 @@ def write_report(
         tables.mkdir()
         findings = analyse(campaign, declaration, pool) if has_results(campaign) else None
         if findings:
-            own_sections = sections_of(findings, films_section(findings, site, new / "waterfalls"), pool)
+            films = partial(films_section, site=site, waterfalls=new / "waterfalls")
+            own_sections = sections_of(findings, films, pool)
         else:
             own_sections = [measured_of_study(campaign), exclusions_of_study(campaign)]
         parts = with_parts([*own_sections, *sections])
@@ -82,7 +84,8 @@ def write_figures(folder: Path, sections: Sequence[Section], declaration: Hypoth
     with workers() as pool, replacing_folder(into) as new:
         if has_results(campaign):
             findings = analyse(campaign, declaration, pool)
-            sections = [*sections_of(findings, films_section(findings, site, None), pool), *sections]
+            films = partial(films_section, site=site, waterfalls=None)
+            sections = [*sections_of(findings, films, pool), *sections]
         with drawing(with_parts(sections), new, pool):
             pass
     give_to_caller(into.parent)

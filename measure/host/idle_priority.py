@@ -23,7 +23,7 @@ import psutil
 
 from base.errors import EyelevelError
 from base.places import tool
-from base.processes import first_readable, pinned
+from base.processes import first_readable
 from measure.host.process_times import Schedstat
 from measure.host.quota import hierarchy, new_group, remove_abandoned
 from measure.host.timekeeping import has_real_time_priority
@@ -159,21 +159,26 @@ def holds(way: IdlePriority, trial_s: float = TRIAL_S) -> bool:
     one has idle priority, and competes with it when it has been lifted. A trial takes `trial_s`. Raises OSError,
     EyelevelError."""
     cores, core = os.sched_getaffinity(0), min(os.sched_getaffinity(0))
-    command = [*way.beginning(), *pinned([core]), tool("sh"), "-c", BUSY]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as busy:
-        assert busy.stdout
-        try:
-            if first_readable(busy.stdout.fileno(), timeout_s=START_S) is None or not busy.stdout.read(1):
-                return False
-            os.sched_setaffinity(0, [core])  # only this thread
-            if _share_beside(busy.pid, trial_s) > MOST_BEFORE:
-                return False
-            way.lift(busy.pid)
-            return _share_beside(busy.pid, trial_s) > LEAST_AFTERWARDS
-        finally:
-            os.sched_setaffinity(0, cores)
-            busy.kill()
-            busy.wait()
+    command = [*way.beginning(), tool("sh"), "-c", BUSY]
+    # Only this thread, before the process starts and inherits it: the load of a new session counts for a while on each
+    # core where it began, and meanwhile the session gets less of this core, as if it had idle priority.
+    os.sched_setaffinity(0, [core])
+    try:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        ) as busy:
+            assert busy.stdout
+            try:
+                if first_readable(busy.stdout.fileno(), timeout_s=START_S) is None or not busy.stdout.read(1):
+                    return False
+                if _share_beside(busy.pid, trial_s) > MOST_BEFORE:
+                    return False
+                way.lift(busy.pid)
+                return _share_beside(busy.pid, trial_s) > LEAST_AFTERWARDS
+            finally:
+                busy.kill()
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def _share_beside(process: int, trial_s: float) -> float:

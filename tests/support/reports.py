@@ -19,7 +19,7 @@ from support.figure_layout import draw_nothing
 def parts_of_report(findings: Findings, *of_films: ReportFigure) -> list[Section]:
     """The sections of the report on these `findings`, subsections included; `of_films` are the figures of films."""
     with ThreadPoolExecutor(1) as pool:
-        return with_parts(sections_of_campaign(findings, Section("films", "Films", figures=of_films), pool))
+        return with_parts(sections_of_campaign(findings, lambda _: Section("films", "Films", figures=of_films), pool))
 
 
 def tables_of_report(findings: Findings) -> list[ReportTable]:

@@ -24,8 +24,10 @@ class CampaignSection:
     of: Callable[[Findings], list[Section]]
 
 
-def sections_of(findings: Findings, films: Section, pool: Executor) -> list[Section]:
-    """The sections of a campaign's page in their order: the registered ones, which `pool` computes, and `films`."""
+def sections_of(findings: Findings, films: Callable[[Findings], Section], pool: Executor) -> list[Section]:
+    """The sections of a campaign's page in their order, which `pool` computes: the registered ones, and that of
+    `films`."""
+    of_films = pool.submit(films, findings)
     jobs = [(entry.place, pool.submit(entry.of, findings)) for entry in registered(sections, "SECTION").values()]
-    placed = [(FILMS, films), *((place, section) for place, job in jobs for section in job.result())]
+    placed = [(FILMS, of_films.result()), *((place, section) for place, job in jobs for section in job.result())]
     return [section for _, section in sorted(placed, key=itemgetter(0))]
