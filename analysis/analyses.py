@@ -3,10 +3,9 @@
 Nothing here draws or writes; `analysis.report` shows the tables.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import lru_cache
 
 import pandas as pd
 
@@ -73,14 +72,7 @@ ANALYSES: Mapping[Table, Analysis] = {
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
 
-
-@lru_cache(maxsize=1)
-def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables `claims` and `claim_numbers`, which are computed together."""
-    return claims(claim_inputs(findings))
-
-
-# These analyses read the tables of other analyses; each stands after those that it needs.
+# These analyses read the tables of those above.
 SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
     "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
@@ -88,25 +80,20 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "over_sites": lambda findings: over_sites(findings.comparisons, findings.hypotheses.confidence),
     "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
-    "paper": side_by_side,
-    "claims": lambda findings: _claims(findings)[0],
-    "claim_numbers": lambda findings: _claims(findings)[1],
+    "claims": lambda findings: claims(claim_inputs(findings))[0],
+    "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
     "drift": lambda findings: stability.drift(findings["block_means"], findings.declared.confidence),
     "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
     "aa_calibration": lambda findings: diagnostics.aa_calibration(
         findings["aa_p_values"], findings.hypotheses.confidence
     ),
 }
+# In stages: those of a stage run in parallel, and read the tables of earlier stages.
+STAGES: Sequence[Mapping[Table, Analysis]] = (ANALYSES, SUMMARIES, {"paper": side_by_side})
 
 
-def analyse(
-    campaign: CampaignTable,
-    declaration: Hypotheses,
-    pool: Executor,
-    summaries: Mapping[Table, Analysis] = SUMMARIES,
-) -> Findings:
-    """Run all analyses of `campaign` under the hypotheses of `declaration`: ANALYSES in `pool`, then the `summaries`,
-    which read the tables of ANALYSES.
+def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) -> Findings:
+    """Run all analyses of `campaign` under the hypotheses of `declaration` in `pool`, in STAGES.
 
     Raises EyelevelError if no run is valid.
     """
@@ -117,16 +104,15 @@ def analyse(
     hypotheses = declaration.restricted_to(samples.protocols, samples.metrics)
     declared = declaration.restricted_to(campaign.protocols, campaign.metrics)
     findings = Findings(campaign, samples, hypotheses, declared)
-    tables = {name: pool.submit(_table, name, findings) for name in ANALYSES}
-    known = {name: table.result() for name, table in tables.items()}
-    findings = replace(findings, tables=known)
-    for name, analysis in summaries.items():
-        known[name] = analysis(findings)
+    for number, stage in enumerate(STAGES):
+        jobs = {name: pool.submit(_table, number, name, findings) for name in stage}
+        tables = {name: job.result() for name, job in jobs.items()}
+        findings = replace(findings, tables={**findings.tables, **tables})
     return findings
 
 
-def _table(name: Table, findings: Findings) -> pd.DataFrame:
-    return ANALYSES[name](findings)
+def _table(stage: int, name: Table, findings: Findings) -> pd.DataFrame:
+    return STAGES[stage][name](findings)
 
 
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:

@@ -214,10 +214,10 @@ def _shares(values: "pd.Series[float]") -> str:
 
 
 def _order(places: PlaceTest) -> str:
-    # The test of all networks has an effect of 1 only if no block has another order.
+    # The test of all networks has an effect of 1, up to rounding, only if no block has another order.
     how = (
         "always measured in the same order"
-        if places.effect == 1
+        if np.isclose(places.effect, 1)
         else f"not measured in random order (p = {places.p:.1g})"
     )
     return f"Protocols were {how}: what changes within a block looks like a difference between them."

@@ -6,6 +6,7 @@ PYTHONPATH=tests python -m support.first_screens > docs/known-campaigns.md
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from analysis.analyses import ANALYSES, SUMMARIES
+from analysis.analyses import STAGES
 from analysis.findings import Findings, Table
 from analysis.hypotheses import of_campaign
 from analysis.report.sections.summary import answer
@@ -64,7 +65,7 @@ PHRASES = {
     FEW: "The fewest valid runs of a setting|intervals over sites are wide",
     UNUSUAL: "comparisons of single sites have unusual runs",
 }
-ALL_ANALYSES = {**ANALYSES, **SUMMARIES}
+ALL_ANALYSES = ChainMap(*map(dict, STAGES))
 HEAD = """\
 # Campaigns of which the truth is known
 
