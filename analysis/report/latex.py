@@ -8,7 +8,7 @@ It fits `article`, `acmart` (sigconf) and `IEEEtran`, and needs only booktabs.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from textwrap import wrap
 
 import pandas as pd
@@ -113,6 +113,7 @@ def family_latex(table: ReportTable, declared: Hypotheses) -> str | None:
     return "\n".join(lines)
 
 
+@lru_cache(10_000)  # most cells of long tables are names
 def escaped(text: str) -> str:
     """`text` escaped for LaTeX; the hyphen before a negative number becomes a minus sign."""
     plain = text.translate(SPECIAL).replace("\n", " ")
