@@ -214,7 +214,7 @@ def test_after_early_stopping_intervals_hold_and_shrunken_gains_are_nearer_the_t
 ) -> None:
     """One contrast of a family, with 10 % of noise. Its network is measured until this contrast is decided.
 
-    If nearly all campaigns end early, shrinkage has little to correct, and the correction is small.
+    The more campaigns end early, the less the end selects, and the less there is to correct.
     """
     number, draw, centre = 4000, np.random.default_rng([7, sites]), np.log1p(truth)
     ratios = centre + 0.1 * np.sqrt(2) * draw.standard_normal((number, sites, AUTO.blocks[-1]))
@@ -241,5 +241,5 @@ def test_after_early_stopping_intervals_hold_and_shrunken_gains_are_nearer_the_t
     tell(capsys, "stopping", sites, f"{truth:+.0%}", number, *texts)
     assert between(covered, number, DECLARED.confidence, 1)
     if is_early.mean() < 0.5:
-        assert off[1] < 0.7 * off[0]
+        assert off[1] < (0.7 if is_early.mean() < 0.25 else 0.85) * off[0]
     assert off[1] < abs(centre)
