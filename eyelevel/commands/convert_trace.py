@@ -15,8 +15,6 @@ from eyelevel.options import parameters_of
 if TYPE_CHECKING:
     from tuning import converting
 
-LOG_COLUMNS = ("time", "rate", "rtt", "delay", "loss")
-
 
 @click.command(params=parameters_of("convert-trace"))
 def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tuning.settings import Catalogue
 
 DRAWING = "networks"
-# The longest time that is drawn: a longer drawing is unreadable, and traces of hours would fill the memory.
-LONGEST_S = 3600
 
 
 def listed(known: Catalogue[Network]) -> list[Network]:

@@ -29,7 +29,6 @@ PERIOD_US = 10_000
 LEAST_QUOTA_US = 1_000
 
 PREFIX = "eyelevel-quota-"
-NOT_EXECUTABLE = 126
 CANNOT = "the processor time of a command cannot be limited here"
 
 
