@@ -76,8 +76,14 @@ ANALYSES: Mapping[Table, Analysis] = {
 
 @lru_cache(maxsize=1)
 def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables `claims` and `claim_numbers`, which are computed together."""
-    return claims(claim_inputs(findings))
+    """The tables `claims` and `claim_numbers`, which are computed together. The paper has one browser, so the claims
+    are tested only on runs in the campaign's first browser."""
+    campaign = findings.campaign
+    in_first = [name for name in findings.samples.networks if campaign.clients[name].network == name]
+    samples = findings.samples.behind(in_first)
+    return claims(
+        ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)
+    )
 
 
 # These analyses read the tables of other analyses; each stands after those that it needs.
@@ -132,12 +138,3 @@ def _table(name: Table, findings: Findings) -> pd.DataFrame:
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """`table` with its networks and protocols in the campaign's order instead of the order of measuring."""
     return in_order(table, network=samples.networks, protocol=samples.protocols)
-
-
-def claim_inputs(findings: Findings) -> ClaimInputs:
-    """The data on which the paper's claims are tested. The paper has one browser, so they use only the campaign's
-    first browser."""
-    campaign = findings.campaign
-    in_first = [name for name in findings.samples.networks if campaign.clients[name].network == name]
-    samples = findings.samples.behind(in_first)
-    return ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)
