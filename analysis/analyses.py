@@ -72,6 +72,18 @@ ANALYSES: Mapping[Table, Analysis] = {
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
 
+
+def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables `claims` and `claim_numbers`. The paper has one browser, so the claims are tested only on runs in the
+    campaign's first browser."""
+    campaign = findings.campaign
+    in_first = [name for name in findings.samples.networks if campaign.clients[name].network == name]
+    samples = findings.samples.behind(in_first)
+    return claims(
+        ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)
+    )
+
+
 # These analyses read the tables of those above.
 SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
@@ -80,8 +92,8 @@ SUMMARIES: Mapping[Table, Analysis] = {
     "over_sites": lambda findings: over_sites(findings.comparisons, findings.hypotheses.confidence),
     "unusual": lambda findings: unusual(findings["contrasts"]),
     "handshake": handshake_table,
-    "claims": lambda findings: claims(claim_inputs(findings))[0],
-    "claim_numbers": lambda findings: claims(claim_inputs(findings))[1],
+    "claims": lambda findings: _claims(findings)[0],
+    "claim_numbers": lambda findings: _claims(findings)[1],
     "drift": lambda findings: stability.drift(findings["block_means"], findings.declared.confidence),
     "steps": lambda findings: stability.steps(findings.campaign, findings["block_means"]),
     "aa_calibration": lambda findings: diagnostics.aa_calibration(
@@ -118,12 +130,3 @@ def _table(stage: int, name: Table, findings: Findings) -> pd.DataFrame:
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
     """`table` with its networks and protocols in the campaign's order instead of the order of measuring."""
     return in_order(table, network=samples.networks, protocol=samples.protocols)
-
-
-def claim_inputs(findings: Findings) -> ClaimInputs:
-    """The data on which the paper's claims are tested. The paper has one browser, so they use only the campaign's
-    first browser."""
-    campaign = findings.campaign
-    in_first = [name for name in findings.samples.networks if campaign.clients[name].network == name]
-    samples = findings.samples.behind(in_first)
-    return ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)

@@ -34,7 +34,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from analysis.attempts import SETTING, tried_in
 from analysis.runs import CANARY_PREFIX, CampaignTable
-from analysis.samples import missing_times, samples_of
+from analysis.samples import missing_times, names_in_order, samples_of
 from analysis.statistics.contrast_table import (
     CHANGE,
     TESTS,
@@ -140,8 +140,11 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
     nothing to compare.
     """
     tried = _judged_loads(a), _judged_loads(b)
-    metrics = [name for name in hypotheses.family_metrics if name in a.metrics and name in b.metrics]
-    names = _in_common(a, *tried) | {"metrics": tuple(metrics)}
+    metrics = tuple(name for name in hypotheses.family_metrics if name in a.metrics and name in b.metrics)
+    orders = {"network": a.networks, "site": (), "protocol": a.protocols}
+    # Those of which both campaigns have loads, even if all of these were lost.
+    common = {key: set(tried[0][key]) & set(tried[1][key]) for key in SETTING}
+    names = {f"{key}s": names_in_order(common[key], order) for key, order in orders.items()} | {"metrics": metrics}
     if absent := [axis for axis, common in names.items() if not common]:
         raise EyelevelError(f"the campaigns cannot be compared: they have no {absent[0]} in common")
     canaries = _canaries(a, b, hypotheses.confidence)
@@ -180,17 +183,6 @@ def _judged_loads(campaign: CampaignTable) -> pd.DataFrame:
     """The runs that say something about the page (`analysis.attempts.tried_runs`), and whether each was lost."""
     tried = tried_in(campaign)
     return tried[tried["judged"] & (tried["gate"] != WITHDRAWN)]
-
-
-def _in_common(a: CampaignTable, *tried: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The networks, sites and protocols of which both campaigns have loads, even if all of these were lost; in the
-    order of `a`, sites in alphabetical order."""
-    orders = {"network": a.networks, "site": (), "protocol": a.protocols}
-    known = {key: sorted(set(tried[0][key]) & set(tried[1][key])) for key in SETTING}
-    return {
-        f"{key}s": tuple(name for name in dict.fromkeys([*orders[key], *known[key]]) if name in known[key])
-        for key in SETTING
-    }
 
 
 def _aligned(samples: Samples, names: Mapping[str, tuple[str, ...]]) -> Samples:

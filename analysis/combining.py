@@ -13,14 +13,14 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from analysis.campaign_changes import differences
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 from analysis.statistics.confirmatory import confidences
-from analysis.statistics.contrast_table import TESTS, contrast_columns, judged
+from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, judged
+from analysis.statistics.heterogeneity import SiteRatios, alike_p
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.ratios import (
@@ -31,15 +31,13 @@ from analysis.statistics.ratios import (
     mean_over_sites,
     of_numbers,
 )
-from analysis.statistics.samples import by_metric, counts, frame
+from analysis.statistics.samples import OVER_SITES, by_metric, counts, frame
 from analysis.stopping import looks_of
 from analysis.text import listing
 from base.errors import EyelevelError
 
-KEY = ["reference", "compared", "network", "metric"]
-ESTIMATE = ["gain", "gain_low", "gain_high"]
-GAINS = [*KEY, "campaign", "sites", "blocks", *ESTIMATE, "margin"]
-CONTRASTS = [*KEY, "campaigns", *ESTIMATE, "p", "p_corrected", "equivalence_p_corrected", "margin", "verdict"]
+GAINS = [*OVER_SITES, "campaign", "sites", "blocks", *GAIN, "margin"]
+CONTRASTS = [*OVER_SITES, "campaigns", *GAIN, "p", "p_corrected", "equivalence_p_corrected", "margin", "verdict"]
 CONTRASTS += ["tau", "i_squared", "q", "q_p_corrected", "same_p_corrected", "agreement"]
 # AGREE: any two campaigns are shown to differ by less than the margin. NOT_DECIDED: neither this nor a difference is
 # shown.
@@ -72,8 +70,8 @@ class Effects:
 
     `mean`: of the campaigns' true log ratios. `tau`: the standard deviation of these, by Paule and Mandel's method.
     `i_squared`: the share of the variance of the campaigns' gains that their own errors do not explain. `q`: Cochran's
-    statistic, and `q_p` the p value of equal true gains, by Welch's approximation (1951, Biometrika 38), which allows
-    for errors that are estimated. `same_p`: the p value of two true gains that differ by the margin or more.
+    statistic, and `q_p` the p value of equal true gains (`analysis.statistics.heterogeneity.alike_p`). `same_p`: the p
+    value of two true gains that differ by the margin or more.
     """
 
     mean: MeanRatio
@@ -93,9 +91,7 @@ def combined(campaigns: MeanRatio, margin: float) -> Effects:
     with np.errstate(divide="ignore"):  # equal gains have a Q of 0
         effects = combine_effects(campaigns.centre, errors**2, method_re="iterated", use_t=True)
     error = max(effects.sd_eff_w_re, effects.sd_eff_w_re_hksj)
-    unknown = ((1 - effects.weights_rel_fe) ** 2 / campaigns.freedom).sum()
-    f = effects.q / (number - 1) / (1 + 2 * (number - 2) / (number**2 - 1) * unknown)
-    q_p = stats.f.sf(f, number - 1, (number**2 - 1) / 3 / max(unknown, 1e-9))
+    q_p = alike_p(SiteRatios(campaigns.centre, errors**2, campaigns.freedom))
     first, second = (
         MeanRatio(*(values[places] for values in vars(campaigns).values())) for places in np.triu_indices(number, 1)
     )
@@ -116,14 +112,14 @@ def combine(campaigns: Mapping[str, CampaignTable], hypotheses: Hypotheses) -> C
     gains = pd.concat(tables or [pd.DataFrame(columns=[*GAINS, "error"])], ignore_index=True)
     unlike = {name: note for name in gains["network"].unique() if (note := _unlike("network", name, campaigns))}
     gains = gains[~gains["network"].isin(list(unlike)) & np.isfinite(gains["error"].astype(float))]
-    gains = gains[gains.groupby(KEY)["campaign"].transform("size") > 1]
+    gains = gains[gains.groupby(OVER_SITES)["campaign"].transform("size") > 1]
     if gains.empty:
         raise EyelevelError(
             f"{', '.join(names)} cannot be combined: no two have a contrast in common, which takes the same network, "
             f"and two blocks of a site with both protocols of a pair that {names[0]} declared"
             + "".join(f"; {note}" for note in unlike.values())
         )
-    table = pd.DataFrame([_contrast(rows, hypotheses.confidence) for _, rows in gains.groupby(KEY, sort=False)])
+    table = pd.DataFrame([_contrast(rows, hypotheses.confidence) for _, rows in gains.groupby(OVER_SITES, sort=False)])
     tests, size = [*TESTS, "q_p", "same_p"], len(table)
     table = judged(table, lambda p: np.minimum(1, p * size), hypotheses.significant_p, tests=tests)
     is_alike, is_unlike = (table[f"{name}_corrected"] < hypotheses.significant_p for name in ("same_p", "q_p"))
@@ -161,7 +157,7 @@ def _contrast(gains: pd.DataFrame, confidence: float) -> dict[str, object]:
     effects = vars(combined(MeanRatio(*(gains[one.name].to_numpy() for one in fields(MeanRatio))), margin))
     columns = contrast_columns(effects["mean"], confidence, margin=margin)
     numbers = {name: float(value) for name, value in (columns | effects).items() if name != "mean"}
-    return {**gains.iloc[0][KEY], "campaigns": len(gains), **numbers}
+    return {**gains.iloc[0][OVER_SITES], "campaigns": len(gains), **numbers}
 
 
 def _unlike(kind: str, name: str, campaigns: Mapping[str, CampaignTable]) -> str:

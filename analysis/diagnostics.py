@@ -27,28 +27,27 @@ def aa_pairs(document: CampaignDocument, protocols: Collection[str]) -> list[Pai
 
 
 def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:
-    """The paper's p values of one protocol compared with itself under another name (the A/A `pairs`): columns kind
-    (A/A), network, site, metric, anova_p."""
-    table = gains(samples, pairs).rename(columns={"p": "anova_p"}).assign(kind="A/A")
-    return table.dropna(subset="anova_p")[["kind", *CELL, "anova_p"]]
+    """The paper's p values of one protocol compared with itself under another name (the A/A `pairs`): columns network,
+    site, metric, anova_p."""
+    return gains(samples, pairs).rename(columns={"p": "anova_p"}).dropna(subset="anova_p")[[*CELL, "anova_p"]]
 
 
 def aa_calibration(p_values: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """How often p values of equal samples fall below a level, by kind and metric, from the table of `aa_p_values`.
+    """How often p values of equal samples fall below a level, by metric, from the table of `aa_p_values`.
 
-    Columns: kind, metric, tests (their number; nearly independent, since of different settings), level (the share
+    Columns: metric, tests (their number; nearly independent, since of different settings), level (the share
     expected below it), found (the share below it) with low and high (exact), uniform_p (Kolmogorov and Smirnov's test
     against the uniform distribution), warning.
     """
     rows = []
-    for (kind, metric), p in p_values.groupby(["kind", "metric"], sort=False)["anova_p"]:
+    for metric, p in p_values.groupby("metric", sort=False)["anova_p"]:
         uniform_p = stats.kstest(p, "uniform").pvalue
         for level in UNIFORM_LEVELS:
             below = int((p < level).sum())
             interval = proportion_confint(below, len(p), alpha=1 - confidence, method="beta")
             warning = "finds too much" if stats.binomtest(below, len(p), level, "greater").pvalue < WARNING_P else ""
-            rows.append([kind, metric, len(p), level, below / len(p), *interval, uniform_p, warning])
-    columns = ["kind", "metric", "tests", "level", "found", "low", "high", "uniform_p", "warning"]
+            rows.append([metric, len(p), level, below / len(p), *interval, uniform_p, warning])
+    columns = ["metric", "tests", "level", "found", "low", "high", "uniform_p", "warning"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -23,7 +23,6 @@ from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import OVER_SITES, Array, counts, logarithms
 from analysis.text import label, pair_label, percent, percent_interval
 from dataset.gates import KINDS
-from dataset.table import Cell, GivenUp, read_given_up
 
 # p values of losses below this are rounding errors.
 LEAST_P = 1e-13
@@ -228,15 +227,9 @@ def _bounds_warning(row: Mapping[str, Any]) -> str:
     )
 
 
-def given_up(campaign: CampaignTable) -> dict[Cell, GivenUp]:
-    """The sites that were given up or withdrawn, by site and network in each browser. Raises EyelevelError."""
-    entries, clients = read_given_up(campaign.folder), campaign.clients.items()
-    return {(one.site, name): one for one in entries for name, client in clients if client.network == one.network}
-
-
 def _standing(campaign: CampaignTable, rows: pd.DataFrame) -> pd.DataFrame:
     """The `rows`, with columns site and network, of sites that were not withdrawn."""
-    withdrawn = [cell for cell, entry in given_up(campaign).items() if entry.withdrawn is not None]
+    withdrawn = [cell for cell, entry in campaign.given_up.items() if entry.withdrawn is not None]
     return rows[~pd.MultiIndex.from_frame(rows[["site", "network"]]).isin(withdrawn)]
 
 

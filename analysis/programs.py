@@ -30,7 +30,7 @@ import pandas as pd
 
 from analysis.aspects import Decisions, decisions
 from analysis.runs import CampaignTable, records
-from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, holm_of_family, judged
+from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, holm, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, PROGRAM_MARGIN, SLOWER
 from analysis.statistics.ratios import block_ratios, mean_over_sites
@@ -170,7 +170,8 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
             numbers = _numbers(ratios - ratios_before, hypotheses.confidence, DIFFERENCE, margin)
             rows.append(keys | dict(zip(BEFORE, others, strict=True)) | numbers)
     table = pd.DataFrame(rows, columns=[*KEYS, *BEFORE, "sites", "blocks", *DIFFERENCE, *TESTS])
-    table = judged(table, holm_of_family, hypotheses.significant_p, DIFFERENCE[0])
+    # Differences that could not be tested belong to the family, too; they are no evidence.
+    table = judged(table, lambda p: holm(np.nan_to_num(p, nan=1.0)), hypotheses.significant_p, DIFFERENCE[0])
     words = {FASTER: DEPENDS, SLOWER: DEPENDS, EQUIVALENT: INDEPENDENT}
     return table.assign(margin=PROGRAM_MARGIN, verdict=table["verdict"].replace(words))[DIFFERENCES]
 

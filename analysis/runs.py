@@ -24,6 +24,9 @@ from dataset.table import (
     PROCESSOR_WAIT,
     RUNS,
     CampaignDocument,
+    Cell,
+    GivenUp,
+    read_given_up,
     read_lines,
     require_document,
 )
@@ -110,8 +113,7 @@ class CampaignTable:
     @property
     def rtt_ms(self) -> dict[str, float]:
         """The minimum round-trip time of each network that has one."""
-        times = {name: path_rtt_ms(network) for name, network in self.network_settings.items()}
-        return {name: float(time) for name, time in times.items() if time}
+        return {name: float(ms) for name, network in self.network_settings.items() if (ms := path_rtt_ms(network))}
 
     @property
     def protocols(self) -> tuple[str, ...]:
@@ -131,6 +133,12 @@ class CampaignTable:
         return {name: {"bytes": of.bytes, "requests": of.exchanges, "servers": of.servers} for name, of in known}
 
     @property
+    def given_up(self) -> dict[Cell, GivenUp]:
+        """The sites that were given up or withdrawn, by site and network in each browser. Raises EyelevelError."""
+        entries, clients = read_given_up(self.folder), self.clients.items()
+        return {(one.site, name): one for one in entries for name, client in clients if client.network == one.network}
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics by which protocols are compared: those that are times and have a column in `runs.csv`."""
         return metrics_in(self.runs)
@@ -144,11 +152,6 @@ class CampaignTable:
     def machine_column(self) -> str | None:
         """The column of the machine that made a run, if there was more than one machine."""
         return MACHINE if MACHINE in self.runs and self.runs[MACHINE].nunique() > 1 else None
-
-    @property
-    def has_lanes(self) -> bool:
-        """Whether runs were made in several lanes."""
-        return LANE in self.runs and self.runs[LANE].nunique() > 1
 
 
 def metrics_in(runs: pd.DataFrame) -> tuple[str, ...]:

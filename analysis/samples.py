@@ -10,7 +10,7 @@ from analysis.runs import MACHINE, SITTING, CampaignTable
 from analysis.statistics.samples import Samples, logarithms
 from base.errors import EyelevelError
 from dataset.declaration import declaration_of
-from dataset.table import EARLIER_MACHINE, RUNS, read_given_up
+from dataset.table import EARLIER_MACHINE, RUNS
 
 # Runs whose starts are further apart than this were not measured side by side.
 SIDE_BY_SIDE = pd.Timedelta(hours=1)
@@ -43,7 +43,7 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
             run = " ".join(str(value) for value in runs.loc[is_second, key].iloc[0])
             raise EyelevelError(f"{campaign.folder / RUNS} has the {number} {run} as valid more than once; keep one")
     orders = {"network": campaign.networks, "site": (), "protocol": campaign.protocols}
-    networks, sites, protocols = names = [_in_order(runs[column], order) for column, order in orders.items()]
+    networks, sites, protocols = names = [names_in_order(runs[column], order) for column, order in orders.items()]
     added = declaration_of(campaign.document, campaign.folder).protocols
     of_block = attempts["protocol"].isin(list(added)).groupby([attempts[name] for name in ("network", "site", "block")])
     is_added = of_block.transform("all")
@@ -93,12 +93,10 @@ def missing_times(campaign: CampaignTable) -> pd.DataFrame:
 
 def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[int]") -> tuple[int, ...]:
     """The `rounds` of the samples of `campaign`; `tried`: the number of blocks by network and site."""
-    given_up = {(entry.network, entry.site) for entry in read_given_up(campaign.folder)}
-    rounds = []
+    rounds, given_up = [], campaign.given_up
     for network in networks:
         numbers = tried[tried.index.get_level_values("network") == network].droplevel("network")
-        name = campaign.clients[network].network
-        going_on = [number for site, number in numbers.items() if (name, site) not in given_up]
+        going_on = [number for site, number in numbers.items() if (site, network) not in given_up]
         rounds.append(int(min(going_on or numbers, default=0)))
     return tuple(rounds)
 
@@ -150,7 +148,7 @@ def sittings_of(runs: pd.DataFrame) -> "pd.Series[int]":
     return (is_first.cumsum() + 1).reindex(runs.index, fill_value=0)
 
 
-def _in_order(column: "pd.Series[str]", order: Sequence[str]) -> tuple[str, ...]:
-    """The names in `column` that are in `order`, in that order, followed by the others."""
-    names = set(column)
+def names_in_order(names: Iterable[str], order: Sequence[str]) -> tuple[str, ...]:
+    """Those of `names` that are in `order`, in that order, followed by the others in alphabetical order."""
+    names = set(names)
     return tuple(name for name in order if name in names) + tuple(sorted(names.difference(order)))

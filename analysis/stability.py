@@ -157,7 +157,7 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
         rows.append(_step(metric, whole.assign(place=whole.groupby(BLOCK).cumcount()), "place", BLOCK))
         if machine := campaign.machine_column:
             rows.append(_step(metric, known, machine, CELL))
-        if campaign.has_lanes:
+        if LANE in known and campaign.runs[LANE].nunique() > 1:
             # Lane 1 of two machines is not the same lane, though it may have the same place.
             rows.append(_step(metric, known, LANE, CELL, *([[MACHINE]] if MACHINE in known else [])))
         if CONCURRENT_LOADS in runs and runs[CONCURRENT_LOADS].nunique() > 1:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from analysis.figures.style import COLUMN_INCHES, METRIC_DASHES, PAGE_INCHES, SMALL, figure_style
+from analysis.figures.style import COLUMN_INCHES, METRIC_DASHES, SMALL, figure_style
 from analysis.text import label
 
 
@@ -23,26 +23,20 @@ def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray,
 
 
 def draw(p_values: pd.DataFrame, confidence: float) -> Figure:
-    """Draw `p_values`, which is from `aa_p_values`: a panel for each kind, a line for each metric. A line should follow
-    the diagonal and stay in the band. The width of the band is that for the number of tests of one metric."""
-    kinds = list(dict.fromkeys(p_values["kind"]))
+    """Draw `p_values`, which is from `aa_p_values` and not empty: a line for each metric. It should follow the diagonal
+    and stay in the band, which is that for the number of tests of one metric."""
+    metrics = p_values.groupby("metric", sort=False)["anova_p"]
+    tests = int(metrics.size().max())
     with figure_style():
-        width = COLUMN_INCHES if len(kinds) < 2 else PAGE_INCHES
-        figure = Figure(figsize=(width, 2.8), layout="constrained")
-        panels = np.atleast_1d(figure.subplots(1, max(1, len(kinds)), sharey=True))
-        for axes, kind in zip(panels, kinds, strict=False):
-            of_kind = p_values[p_values["kind"] == kind]
-            tests = int(of_kind.groupby("metric").size().max())
-            ideal, _, low, high = band((np.arange(tests) + 0.5) / tests, confidence)
-            axes.fill_between(ideal, low, high, color="0.85", linewidth=0)
-            axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.7)
-            metrics = of_kind.groupby("metric", sort=False)["anova_p"]
-            for (metric, values), dashes in zip(metrics, cycle(METRIC_DASHES), strict=False):
-                x, share, *_ = band(values.to_numpy(), confidence)
-                axes.step(x, share, where="post", linestyle=dashes, label=label(metric))
-            titles = {"split": "each setting against itself", "A/A": "one protocol under two names"}
-            axes.set(title=f"{titles.get(kind, kind)}, {tests} tests per metric", xlabel="p value (ANOVA)")
-            axes.set(xlim=(0, 1), ylim=(0, 1))
-        panels[0].set_ylabel("share of tests below it")
-        panels[0].legend(fontsize=SMALL)
+        figure = Figure(figsize=(COLUMN_INCHES, 2.8), layout="constrained")
+        axes = figure.subplots()
+        ideal, _, low, high = band((np.arange(tests) + 0.5) / tests, confidence)
+        axes.fill_between(ideal, low, high, color="0.85", linewidth=0)
+        axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.7)
+        for (metric, values), dashes in zip(metrics, cycle(METRIC_DASHES), strict=False):
+            x, share, *_ = band(values.to_numpy(), confidence)
+            axes.step(x, share, where="post", linestyle=dashes, label=label(metric))
+        axes.set(title=f"one protocol under two names, {tests} tests per metric", xlabel="p value (ANOVA)")
+        axes.set(ylabel="share of tests below it", xlim=(0, 1), ylim=(0, 1))
+        axes.legend(fontsize=SMALL)
         return figure

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from analysis.findings import Findings, Table
@@ -17,6 +16,7 @@ from analysis.runs import records, rows_of
 from analysis.statistics.contrasts import difference_interval
 from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Pair
+from analysis.statistics.intervals import over_runs
 from analysis.statistics.outcomes import FASTER, UNTESTED
 from analysis.statistics.samples import OVER_SITES, Array, Samples, counts
 
@@ -186,12 +186,9 @@ def _example(row: Row, findings: Findings) -> Estimate:
     site = samples.sites.index(campaign_site(row["site"], samples.sites) or "")
     cell = (samples.networks.index(row["network"]), site, samples.metrics.index(row["metric"]))
     seconds = samples.of(row["compared"])[cell] / 1000
-    seconds = seconds[np.isfinite(seconds)]
-    runs = len(seconds)
-    if runs < 2:
-        return Estimate(float(mean(seconds)), sites=1, missing="" if runs else "it has no valid run")
-    low, high = stats.t.interval(findings.hypotheses.confidence, runs - 1, seconds.mean(), stats.sem(seconds))
-    return Estimate(float(seconds.mean()), float(low), float(high), sites=1, runs=runs)
+    mean_s = over_runs(seconds[np.isfinite(seconds)], findings.hypotheses.confidence)
+    missing = "" if mean_s.runs else "it has no valid run"
+    return Estimate(mean_s.mean, mean_s.low, mean_s.high, sites=1, runs=mean_s.runs, missing=missing)
 
 
 # The kind of a number of the paper → the function that computes the campaign's, if everything it needs was measured.

@@ -9,7 +9,6 @@ import pandas as pd
 from analysis.attempts import SETTING
 from analysis.balance import place_test
 from analysis.findings import Findings
-from analysis.losses import given_up
 from analysis.paper.comparison import PAPER_SITES
 from analysis.report.conditions import of_conditions
 from analysis.report.verdicts import clauses, verdict_in_words, verdict_table
@@ -156,8 +155,8 @@ def warnings(findings: Findings) -> list[str]:
     if 0 < least < FEW_RUNS:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
     texts += of_deviations(findings.campaign, findings.declared, findings["success_rates"])
-    cells = given_up(findings.campaign)
-    texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"], cells)
+    given_up = findings.campaign.given_up
+    texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"], given_up)
     texts += of_rejections(findings["rejections"], findings["success_rates"])
     missing = missing_times(findings.campaign)
     texts += of_missing_times(missing)
@@ -170,7 +169,7 @@ def warnings(findings: Findings) -> list[str]:
     texts += of_carry_over(findings["carry_over"])
     texts += of_wandering(findings["wandering"])
     texts += [
-        f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
+        f"Tests of equal samples (A/A, {label(row['metric'])}) find a difference in "
         f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "
         "p values here are too small."
         for row in records(findings["aa_calibration"])

@@ -85,9 +85,8 @@ def runs_missing(campaign: CampaignTable, rates: pd.DataFrame) -> int:
 
 def runs_tried(campaign: CampaignTable) -> str:
     """How many runs of each setting were tried: 3, or 2 to 3. Settings that have none or were given up do not count."""
-    given_up = {(entry.network, entry.site) for entry in read_given_up(campaign.folder)}
-    numbers = campaign.runs.groupby(SETTING)["run"].nunique()
-    goes_on = [(campaign.clients[network].network, site) not in given_up for network, site, _ in numbers.index]
+    numbers, given_up = campaign.runs.groupby(SETTING)["run"].nunique(), campaign.given_up
+    goes_on = [(site, network) not in given_up for network, site, _ in numbers.index]
     numbers = numbers[goes_on] if any(goes_on) else numbers
     return span(int(numbers.min()), int(numbers.max()))
 

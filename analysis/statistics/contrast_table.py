@@ -67,12 +67,6 @@ def holm(p_values: Array) -> Array:
     return result
 
 
-def holm_of_family(p_values: Array) -> Array:
-    """Holm's corrected p values of a declared family, to which tests that could not be made (NaN) belong, too; they are
-    no evidence (1)."""
-    return holm(np.nan_to_num(np.asarray(p_values, dtype=float), nan=1.0))
-
-
 def false_discovery_rate(p_values: Array) -> Array:
     """Benjamini and Hochberg's corrected p values; NaN stays NaN and does not count."""
     result = np.array(p_values, dtype=float)

@@ -1,6 +1,6 @@
 """Statistics of single sites and of sites like these, from the ratios within blocks; what is unusual about the runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -81,27 +81,25 @@ def difference_interval(reference: Array, compared: Array, confidence: float) ->
 def notes(reference: Array, compared: Array) -> NDArray[np.object_]:
     """Remarks on the runs of each cell, mostly empty: whether they are few, and what is unusual about them."""
     result = np.full(reference.shape[:-1], "", dtype=object)
-    fewest = np.minimum(counts(reference), counts(compared))
+    both = np.stack([reference, compared])
+    fewest = counts(both).min(axis=0)
+    are_constant = by_count(lambda x: is_constant(x).astype(float), both) == 1
     for applies, remark in (
         (fewest < 2, "one run"),
         ((fewest >= 2) & (fewest < FEW_RUNS), f"fewer than {FEW_RUNS} runs"),
-        (_holds(is_constant, reference) & _holds(is_constant, compared), "no variance"),
-        (_holds(_are_wild, reference, least=3) | _holds(_are_wild, compared, least=3), "wildly skewed"),
-        ((reference <= 0).any(axis=-1) | (compared <= 0).any(axis=-1), "a time of 0"),
+        (are_constant.all(axis=0), "no variance"),
+        ((by_count(_are_wild, both, least=3) == 1).any(axis=0), "wildly skewed"),
+        ((both <= 0).any(axis=(0, -1)), "a time of 0"),
     ):
         result[applies] = [f"{before}; {remark}".lstrip("; ") for before in result[applies]]
     return result
 
 
-def _holds(are: Callable[[Array], NDArray[np.bool_]], values: Array, least: int = 2) -> NDArray[np.bool_]:
-    """Whether each cell of `values` (cells x runs) is so; False for a cell of fewer than `least` values."""
-    return np.asarray(by_count(lambda x: are(x).astype(float), values, least=least) == 1)
-
-
-def _are_wild(x: Array) -> NDArray[np.bool_]:
+def _are_wild(x: Array) -> Array:
+    """1 for each of the cells `x` that is wildly skewed, else 0."""
     skewness = np.where(is_constant(x), 0, stats.skew(x, axis=1))
     longest = x[:, -1] / np.maximum(np.median(x, axis=1), 1e-9)
-    return np.asarray((np.abs(skewness) > WILD_SKEWNESS) | (longest > WILD_RATIO))
+    return ((np.abs(skewness) > WILD_SKEWNESS) | (longest > WILD_RATIO)).astype(float)
 
 
 def unusual(table: pd.DataFrame) -> pd.DataFrame:

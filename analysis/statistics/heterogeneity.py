@@ -7,6 +7,7 @@ tau. A site's location is its true log ratio plus the error of its runs.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -65,14 +66,15 @@ def heterogeneity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     columns += ["new_low", "new_high"]
     rows = []
     for key, table, sites in _contrasts(samples, hypotheses):
+        if len(table) < LEAST_SITES:
+            continue
         numbers = [np.nan] * 8
-        if len(table) >= LEAST_SITES and sites.are_known:
+        if sites.are_known:
             tau_squared, i_squared = between(sites)
             drawn = np.expm1(shrink(sites, hypotheses.confidence)[0])
             numbers = [np.sqrt(tau_squared), i_squared, alike_p(sites), (drawn < 0).sum(), drawn.min(), drawn.max()]
             numbers += [*np.expm1(new_site(sites, hypotheses.confidence))]
-        if len(table) >= LEAST_SITES:
-            rows.append([*key.values(), len(table), *numbers])
+        rows.append([*key.values(), len(table), *numbers])
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -126,7 +128,8 @@ def alike_p(sites: SiteRatios) -> float:
     weights = 1 / variances
     shares = weights / weights.sum()
     q = float((weights * (centres - shares @ centres) ** 2).sum())
-    unknown = float(((1 - shares) ** 2 / sites.freedom).sum())
+    # Errors that are known exactly make the scale 1 and the degrees of freedom infinite.
+    unknown = max(1e-9, float(((1 - shares) ** 2 / sites.freedom).sum()))
     scale = 1 + 2 * (size - 2) / (size**2 - 1) * unknown
     freedom = min((size**2 - 1) / (3 * unknown), sites.freedom_of_all)
     return float(stats.f.sf(q / (size - 1) / scale, size - 1, freedom))
@@ -205,9 +208,8 @@ def _contrasts(samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[dict[
     for pair in samples.measured(hypotheses.comparisons):
         ratios = block_ratios(samples, pair)
         blocks = counts(ratios)
-        for n, network in enumerate(samples.networks):
-            for m, metric in enumerate(samples.metrics):
-                if (here := blocks[n, :, m] > 0).any():
-                    key = {**pair._asdict(), "network": network, "metric": metric}
-                    table = pd.DataFrame({"site": names[here], "blocks": blocks[n, here, m]})
-                    yield key, table, site_ratios(ratios[n, here, m])
+        for (n, network), (m, metric) in product(enumerate(samples.networks), enumerate(samples.metrics)):
+            if (here := blocks[n, :, m] > 0).any():
+                key = {**pair._asdict(), "network": network, "metric": metric}
+                table = pd.DataFrame({"site": names[here], "blocks": blocks[n, here, m]})
+                yield key, table, site_ratios(ratios[n, here, m])

@@ -62,11 +62,6 @@ class Samples:
         rounds = tuple(self.rounds[place] for place in places)
         return replace(self, values=self.values[places], networks=tuple(networks), rounds=rounds)
 
-    def first(self, blocks: int) -> "Samples":
-        """The samples of the first `blocks` blocks of each network and site."""
-        rounds = tuple(min(number, blocks) for number in self.rounds)
-        return replace(self, values=self.values[..., :blocks], rounds=rounds)
-
     def frame(self, columns: Mapping[str, NDArray[Any] | str]) -> pd.DataFrame:
         """A table with a row for each network, site and metric, from arrays of that shape."""
         return frame(columns, network=self.networks, site=self.sites, metric=self.metrics)

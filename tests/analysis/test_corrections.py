@@ -9,7 +9,7 @@ from analysis.paper.claims import CLAIMS
 from base.places import PROJECT
 
 TEXT = (PROJECT / "docs" / "corrections.md").read_text()
-CORRECTS = re.compile(r"\bholm\w*\(|\bholm\b,|\bholm_of_family\b|\bfalse_discovery_rate\b|Bonferroni", re.IGNORECASE)
+CORRECTS = re.compile(r"\bholm\w*\(|\bholm\b,|\bfalse_discovery_rate\b|Bonferroni", re.IGNORECASE)
 # Modules that only compute a correction or a part of one, or that say in sentences what others have corrected.
 OF_OTHERS = re.compile(r"contrast_table|stopping|spending|heterogeneity|report/|section|answer|planning|ratios")
 MODULES = sorted(

@@ -27,7 +27,6 @@ def test_a_round_is_over_at_all_sites_together() -> None:
     assert samples_of(table).rounds == (6, 6)
     late = without(table, "s01", 4)
     assert samples_of(late).rounds == (4, 4)
-    assert samples_of(late).first(3).rounds == (3, 3)
 
 
 def test_a_site_that_was_given_up_holds_up_nothing(tmp_path: Path) -> None:
