@@ -8,6 +8,7 @@ tau. A site's location is its true log ratio plus the error of its runs.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,8 +66,8 @@ def heterogeneity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     columns = [*OVER_SITES, "sites", "tau", "i_squared", "alike_p", "faster", "least_gain", "most_gain"]
     columns += ["new_low", "new_high"]
     rows = []
-    for key, table, sites in _contrasts(samples, hypotheses):
-        if len(table) < LEAST_SITES:
+    for key, names, _, sites in _contrasts(samples, hypotheses):
+        if len(names) < LEAST_SITES:
             continue
         numbers = [np.nan] * 8
         if sites.are_known:
@@ -74,7 +75,7 @@ def heterogeneity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
             drawn = np.expm1(shrink(sites, hypotheses.confidence)[0])
             numbers = [np.sqrt(tau_squared), i_squared, alike_p(sites), (drawn < 0).sum(), drawn.min(), drawn.max()]
             numbers += [*np.expm1(new_site(sites, hypotheses.confidence))]
-        rows.append([*key.values(), len(table), *numbers])
+        rows.append([*key, len(names), *numbers])
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -96,11 +97,11 @@ def shrunken(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     blocks.
     """
     columns = [*OVER_SITES, "site", "blocks", *SHRUNKEN]
-    tables = []
-    for key, table, sites in _contrasts(samples, hypotheses):
+    rows: list[tuple[Any, ...]] = []
+    for key, names, blocks, sites in _contrasts(samples, hypotheses):
         estimates = np.expm1([sites.centres, *shrink(sites, hypotheses.confidence)])
-        tables.append(table.assign(**key, **dict(zip(SHRUNKEN, estimates, strict=True))))
-    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
+        rows += [(*key, *row) for row in zip(names, blocks, *estimates, strict=True)]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def between(sites: SiteRatios) -> tuple[float, float]:
@@ -201,15 +202,13 @@ def site_ratios(ratios: Array) -> SiteRatios:
     return SiteRatios(centres, squared_errors, freedom, float(own_freedom.sum()))
 
 
-def _contrasts(samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[dict[str, str], pd.DataFrame, SiteRatios]]:
-    """Every pair, network and metric (OVER_SITES) for which some site has a block, with a table of these sites (site,
-    blocks) and their ratios."""
+def _contrasts(samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[tuple[str, ...], Array, Array, SiteRatios]]:
+    """Every pair, network and metric (OVER_SITES) for which some site has a block, with arrays over these sites: their
+    names, their numbers of blocks, and their ratios."""
     names = np.array(samples.sites, dtype=object)
     for pair in samples.measured(hypotheses.comparisons):
         ratios = block_ratios(samples, pair)
         blocks = counts(ratios)
         for (n, network), (m, metric) in product(enumerate(samples.networks), enumerate(samples.metrics)):
             if (here := blocks[n, :, m] > 0).any():
-                key = {**pair._asdict(), "network": network, "metric": metric}
-                table = pd.DataFrame({"site": names[here], "blocks": blocks[n, here, m]})
-                yield key, table, site_ratios(ratios[n, here, m])
+                yield (*pair, network, metric), names[here], blocks[n, here, m], site_ratios(ratios[n, here, m])
