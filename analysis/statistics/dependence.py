@@ -21,7 +21,7 @@ from analysis.statistics.samples import Array
 Codes = NDArray[np.int64]
 # A test needs at least this many degrees of freedom for the scatter that no factor explains.
 LEAST_FREEDOM = 4
-# The tolerance with which means are subtracted, and the share of scatter below which values are constant.
+# The tolerance with which means are subtracted, and the share of values below which scatter is rounding.
 EXACT, CONSTANT = 1e-12, 1e-9
 # A factor of which the others leave a smaller share is determined by them.
 SMALL_EFFECT = 1e-6
@@ -60,7 +60,8 @@ def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> Factor
     within = len(values) - _rank(others) - between
     explained = float(((dummies @ effects) ** 2).sum())
     residual = float(((target - dummies @ effects) ** 2).sum())
-    if between < levels - 1 or not between or within < LEAST_FREEDOM or residual <= CONSTANT * float(values.var()):
+    is_exact = residual <= CONSTANT * float((values**2).mean())
+    if between < levels - 1 or not between or within < LEAST_FREEDOM or is_exact:
         return nothing
     f = explained / between / (residual / within)
     return FactorTest(effects - effects.mean(), f, between, within, float(stats.f.sf(f, between, within)))
