@@ -390,12 +390,4 @@ def _facts(campaign: CampaignTable) -> "pd.Series[str]":
     document = campaign.document
     parts = {name: getattr(document, name) for name in ("versions", "machine", "lanes")}
     parts |= {"settings": asdict(document.settings), "hypotheses": document.hypotheses.get("sha256", NOT_KNOWN)}
-    return pd.Series({name: str(value) for name, value in _flat("", parts)}, dtype=str)
-
-
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for name, part in value.items():
-            yield from _flat(f"{prefix} {name}".strip(), part)
-    else:
-        yield prefix, value
+    return pd.json_normalize(parts, sep=" ").iloc[0].map(str)

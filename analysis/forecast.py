@@ -10,28 +10,23 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.earlier import GAIN_SD, SITE_SD, Expected
+from analysis.earlier import GAIN_SD, Expected
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.planning import chance_of_difference, chance_of_equivalence
 from analysis.statistics.samples import Array, Samples
 from analysis.statistics.spending import last_level, looks_of_plan
-from base.words import in_words
 from dataset.clients import Client, clients_of
 from dataset.table import Cell
 
 # The true differences (shares) whose chance is stated.
 DIFFERENCES = (0.05, 0.1)
-# Chromium draws a picture this often, so a page cannot appear at other times.
-FRAME_MS = 1000 / 60
 SEED = 17
 # The number of simulated campaigns. It is lower for large campaigns: MOST_CONTRASTS contrasts of single sites take ten
 # seconds.
 MOST_CAMPAIGNS = 200
 LEAST_CAMPAIGNS = 30
 MOST_CONTRASTS = 40_000
-# The quantiles between which 8 of 10 simulated campaigns are.
-QUANTILES = (0.1, 0.9)
 # A run's noise is mostly common to all its metrics. Each metric has noise of its own, with this share of the common
 # noise's standard deviation.
 OWN_NOISE = 1 / 3
@@ -104,24 +99,6 @@ def chances(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected]
         margin_ms = added_ms or float((shares * times_ms).mean())
         result.append(Chances(name, tuple(difference.tolist()), equivalent, margin_ms))
     return result
-
-
-def chance_lines(all_chances: list[Chances], runs: int) -> list[str]:
-    """The lines to print before a campaign of this number of `runs`."""
-    lines = [f"chances of a verdict after {runs} runs of each, if what is stated is true:"]
-    for one in all_chances:
-        differences = ", ".join(
-            f"a difference of {100 * share:.0f} % {_percent(chance)}"
-            for share, chance in zip(DIFFERENCES, one.difference, strict=True)
-        )
-        fine = f", finer than one picture of the browser ({FRAME_MS:.0f} ms)" if one.margin_ms < FRAME_MS else ""
-        none = f"no difference {_percent(one.equivalent)} (less than {one.margin_ms:.0f} ms{fine})"
-        lines.append(f"  {one.network}: {differences}, {none}")
-    return lines
-
-
-def _percent(chance: float) -> str:
-    return f"{100 * min(chance, 0.99):.0f} %" if chance >= 0.01 else "below 1 %"
 
 
 def number_of_campaigns(plan: Plan, hypotheses: Hypotheses) -> int:
@@ -198,32 +175,3 @@ def simulated_values(
 
 def _protocols(hypotheses: Hypotheses) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for pair in hypotheses.family for name in pair))
-
-
-def length_lines(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected], seed: int = SEED) -> list[str]:
-    """The lines to print before a campaign with `RUNS=auto`: how long it will be until its own rule stops it, of
-    simulated campaigns, and the assumptions."""
-    campaigns = number_of_campaigns(plan, hypotheses)
-    runs, seconds = plan.length(simulated_stops(plan, hypotheses, expected, campaigns, seed))
-    total_runs, total_s = (float(one[0]) for one in plan.length(np.full((1, len(plan.clients)), plan.runs)))
-    (least, most), (least_s, most_s) = np.quantile(runs, QUANTILES), np.quantile(seconds, QUANTILES)
-    lines = [
-        f"RUNS=auto: about {runs.mean():.0f} of {total_runs:.0f} runs are expected ({least:.0f} to {most:.0f} in 8 of "
-        f"10 of {campaigns} simulated campaigns), {in_words(seconds.mean())} ({in_words(least_s)} to "
-        f"{in_words(most_s)}) of {in_words(total_s)}"
-    ]
-    for source in dict.fromkeys(known.source for known in expected.values()):
-        of_source = {network: known.scatter for network, known in expected.items() if known.source == source}
-        scatters = ", ".join(f"{network} {100 * scatter:.1f} %" for network, scatter in of_source.items())
-        if source:
-            lines.append(
-                f"  assumed as the campaign {source} measured here: gains, and how much the ratio of a block's runs "
-                f"scatters ({scatters})"
-            )
-        else:
-            lines.append(
-                f"  assumed, since no earlier campaign here has measured it: the ratio of a block's runs scatters "
-                f"({scatters}), mean gains differ by {100 * GAIN_SD:.0f} % from none, and those of single sites by "
-                f"{100 * SITE_SD:.0f} % from them"
-            )
-    return lines

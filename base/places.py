@@ -14,6 +14,8 @@ IS_CHECKOUT = (PROJECT / "setup" / "setup.sh").exists()
 WORK = PROJECT if IS_CHECKOUT else Path.cwd()
 SITES = WORK / "sites"
 RESULTS = WORK / "results"
+# The folder of an answer's campaign there has this prefix and the site's name, unless another name is given.
+ANSWER_PREFIX = "answer-"
 MEASURING = "measuring needs a checkout of Eyelevel with 'make setup'"
 
 

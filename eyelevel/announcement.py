@@ -1,14 +1,24 @@
 """The announcement of a campaign: what it can show, and how long it is expected to take if it may end early."""
 
+from collections.abc import Mapping
 from itertools import product
 
-from analysis.earlier import expected_behind
-from analysis.forecast import Plan, chance_lines, chances, length_lines
+import numpy as np
+
+from analysis.earlier import GAIN_SD, SITE_SD, Expected, expected_behind
+from analysis.forecast import DIFFERENCES, SEED, Chances, Plan, chances, number_of_campaigns, simulated_stops
 from analysis.hypotheses import parse
+from analysis.statistics.hypotheses import Hypotheses
+from base.words import in_words
 from dataset.declaration import HYPOTHESES
 from dataset.metrics import time_names
 from measure.campaign.campaign import Campaign
 from measure.host.machine import machine
+
+# Chromium draws a picture this often, so a page cannot appear at other times.
+FRAME_MS = 1000 / 60
+# The quantiles between which 8 of 10 simulated campaigns are.
+QUANTILES = (0.1, 0.9)
 
 
 def announcement(campaign: Campaign) -> list[str]:
@@ -45,3 +55,50 @@ def plan_of(campaign: Campaign) -> Plan:
         {cell: model.forecast(cell).seconds / campaign.lanes.runs_at_once(cell[1]) for cell in cells},
         tuple(campaign.browsers),
     )
+
+
+def chance_lines(all_chances: list[Chances], runs: int) -> list[str]:
+    """The lines to print before a campaign of this number of `runs`."""
+    lines = [f"chances of a verdict after {runs} runs of each, if what is stated is true:"]
+    for one in all_chances:
+        differences = ", ".join(
+            f"a difference of {100 * share:.0f} % {_percent(chance)}"
+            for share, chance in zip(DIFFERENCES, one.difference, strict=True)
+        )
+        fine = f", finer than one picture of the browser ({FRAME_MS:.0f} ms)" if one.margin_ms < FRAME_MS else ""
+        none = f"no difference {_percent(one.equivalent)} (less than {one.margin_ms:.0f} ms{fine})"
+        lines.append(f"  {one.network}: {differences}, {none}")
+    return lines
+
+
+def _percent(chance: float) -> str:
+    return f"{100 * min(chance, 0.99):.0f} %" if chance >= 0.01 else "below 1 %"
+
+
+def length_lines(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected], seed: int = SEED) -> list[str]:
+    """The lines to print before a campaign with `RUNS=auto`: how long it will be until its own rule stops it, of
+    simulated campaigns, and the assumptions."""
+    campaigns = number_of_campaigns(plan, hypotheses)
+    runs, seconds = plan.length(simulated_stops(plan, hypotheses, expected, campaigns, seed))
+    total_runs, total_s = (float(one[0]) for one in plan.length(np.full((1, len(plan.clients)), plan.runs)))
+    (least, most), (least_s, most_s) = np.quantile(runs, QUANTILES), np.quantile(seconds, QUANTILES)
+    lines = [
+        f"RUNS=auto: about {runs.mean():.0f} of {total_runs:.0f} runs are expected ({least:.0f} to {most:.0f} in 8 of "
+        f"10 of {campaigns} simulated campaigns), {in_words(seconds.mean())} ({in_words(least_s)} to "
+        f"{in_words(most_s)}) of {in_words(total_s)}"
+    ]
+    for source in dict.fromkeys(known.source for known in expected.values()):
+        of_source = {network: known.scatter for network, known in expected.items() if known.source == source}
+        scatters = ", ".join(f"{network} {100 * scatter:.1f} %" for network, scatter in of_source.items())
+        if source:
+            lines.append(
+                f"  assumed as the campaign {source} measured here: gains, and how much the ratio of a block's runs "
+                f"scatters ({scatters})"
+            )
+        else:
+            lines.append(
+                f"  assumed, since no earlier campaign here has measured it: the ratio of a block's runs scatters "
+                f"({scatters}), mean gains differ by {100 * GAIN_SD:.0f} % from none, and those of single sites by "
+                f"{100 * SITE_SD:.0f} % from them"
+            )
+    return lines

@@ -26,9 +26,13 @@ AUTO = "auto"
 
 # The most that 'eyelevel probe-network' sends (MB).
 MOST_MB = 100.0
-# The port on which 'eyelevel user-study serve' listens.
+# The address and the port on which 'eyelevel user-study serve' listens.
+USER_STUDY_ADDRESS = "127.0.0.1"
 USER_STUDY_PORT = 8021
-
+# The quiet times that 'eyelevel quiet-times' tries, in ms.
+QUIET_TIMES_MS = (1000, 1500, 2000)
+# The distributions of the noise of the runs that 'eyelevel simulate' makes.
+NOISES = ("normal", "lognormal", "heavy")
 
 # The licence of the numbers in a package, unless the user names another.
 LICENCE = "https://creativecommons.org/licenses/by/4.0/"

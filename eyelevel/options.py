@@ -10,10 +10,9 @@ from typing import Any
 
 import click
 
-from analysis.defaults import CANDIDATES_MS, LOCAL, NOISES, PREFIX
 from base.late import late, late_value
 from base.options import ABSOLUTE_FOLDER, ABSOLUTE_PATH, APPENDED_FILE, COUNT, FILE, FOLDER, NEW_FOLDER, PATH, Option
-from base.places import RESULTS, SITES
+from base.places import ANSWER_PREFIX, RESULTS, SITES
 from dataset.settings import CampaignSettings
 from eyelevel.defaults import (
     ANSWER_BUDGET,
@@ -26,7 +25,10 @@ from eyelevel.defaults import (
     LANES_SITE,
     LICENCE,
     MOST_MB,
+    NOISES,
+    QUIET_TIMES_MS,
     RUNS,
+    USER_STUDY_ADDRESS,
     USER_STUDY_PORT,
 )
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS, OFF, RECORDED, REPEATS
@@ -347,7 +349,7 @@ OPTIONS: tuple[Option, ...] = (
         "--quiet-ms",
         "Quiet times to try (ms).",
         ("quiet-times",),
-        default=",".join(map(str, CANDIDATES_MS)),
+        default=",".join(map(str, QUIET_TIMES_MS)),
         parameter="candidates",
     ),
     Option("--request-log", "Append a line for each request to this file.", ("replay",), type=APPENDED_FILE),
@@ -425,7 +427,7 @@ OPTIONS: tuple[Option, ...] = (
         "--campaign",
         "The folder in results/.",
         ("answer",),
-        usual=f"{PREFIX}SITE",
+        usual=f"{ANSWER_PREFIX}SITE",
         names=CAMPAIGN_NAMES,
         parameter="name",
     ),
@@ -621,7 +623,7 @@ OPTIONS: tuple[Option, ...] = (
     # Pages that the program serves.
     Option("--port", "The page's port on 127.0.0.1.", ("review",), type=int, default=0, usual="a free one"),
     Option("--open/--no-open", "Whether to open the page in a browser.", ("review",), default=True, parameter="browse"),
-    Option("--host", "The address to listen on.", ("user-study serve",), default=LOCAL),
+    Option("--host", "The address to listen on.", ("user-study serve",), default=USER_STUDY_ADDRESS),
     Option("--port", "The port; 0 for a free one.", ("user-study serve",), type=int, default=USER_STUDY_PORT),
     Option(
         "--host",

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.defaults import NOISES
 from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
 from base.files import write_atomically
@@ -19,6 +18,7 @@ from dataset.declaration import declaration, keep_hypotheses
 from dataset.metrics import time_names
 from dataset.settings import CampaignSettings
 from dataset.table import RUNS, CampaignDocument, columns, write_document
+from eyelevel.defaults import NOISES
 from tuning import networks, protocols
 
 # A page's metrics as multiples of its Speed Index; a metric that is not listed equals the Speed Index.

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from analysis.answer import MOST_RUNS, NetworkAnswer
-from analysis.defaults import PREFIX
 from analysis.hypotheses import origin_sentence
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER
 from analysis.text import label, level, listing, ms, plural, signed_ms
+from base.places import ANSWER_PREFIX
 
 ASKED = "HTTP/3 in place of HTTP/2"
 # From this share on, the whole difference counts as present at the first byte.
@@ -140,7 +140,7 @@ def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> 
     if math.isinf(answer.more_runs):
         return f"More than {MOST_RUNS} runs more of each would be needed to show {difference}."
     runs = campaign.settings.runs or 0
-    of_site = "" if campaign.name == f"{PREFIX}{site}" else f" CAMPAIGN={campaign.name}"
+    of_site = "" if campaign.name == f"{ANSWER_PREFIX}{site}" else f" CAMPAIGN={campaign.name}"
     # The planned runs include those that do not count.
     command = f"make answer SITE={site}{of_site} RUNS={max(runs, answer.pairs) + math.ceil(answer.more_runs)}"
     return f"About {answer.more_runs:.0f} runs more of each would show {difference}: {command}"

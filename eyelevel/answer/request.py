@@ -7,8 +7,8 @@ from typing import Any
 
 from analysis import hypotheses
 from analysis.answer import require_question
-from analysis.defaults import PREFIX
 from base.errors import EyelevelError
+from base.places import ANSWER_PREFIX
 from dataset.declaration import HYPOTHESES, kept_hypotheses
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
@@ -106,7 +106,7 @@ def campaign_of(results: Path, name: str | None, site: str | None) -> tuple[Path
     """The folder of the campaign, and its document if there is one. Raises EyelevelError."""
     if not (site or name):
         raise EyelevelError("name a page (make answer URL=https://www.gnu.org/) or a site (make answer SITE=gnu.org)")
-    folder = results / campaign_name(name or f"{PREFIX}{require_site_name(site or '')}")
+    folder = results / campaign_name(name or f"{ANSWER_PREFIX}{require_site_name(site or '')}")
     document = document_of(folder, "", command_of)
     if not (site or document or site_of_folder(folder)):
         raise EyelevelError(f"there is no campaign {folder.name} to resume; give URL or SITE")
@@ -126,7 +126,9 @@ def site_of_folder(folder: Path) -> str | None:
 
     It is needed when the command was stopped before the campaign began.
     """
-    return folder.name.removeprefix(PREFIX) if folder.is_dir() and folder.name.startswith(PREFIX) else None
+    return (
+        folder.name.removeprefix(ANSWER_PREFIX) if folder.is_dir() and folder.name.startswith(ANSWER_PREFIX) else None
+    )
 
 
 def text_of_question(folder: Path, document: CampaignDocument | None) -> str:

@@ -1,8 +1,12 @@
 """`eyelevel site-info`: describe the recorded sites, in a table and as the paper's Figure 1."""
 
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from rich import box
+from rich.table import Table
 
 from base.errors import EyelevelError
 from base.places import SITES
@@ -10,6 +14,9 @@ from base.terminal import terminal
 from eyelevel.arguments import begin
 from eyelevel.options import parameters_of
 from record.layout import INDEX
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @click.command(params=parameters_of("site-info"))
@@ -25,13 +32,33 @@ def main(into: Path) -> None:
 
     from analysis.figures import figure1
     from analysis.figures.style import save
-    from analysis.sites import print_sites, site_table
+    from analysis.sites import site_table
     from measure.sites.facts import facts_of
     from record.site import Site
 
     table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})
-    print_sites(table, terminal())
+    _print(table)
     into.mkdir(parents=True, exist_ok=True)
     table.to_csv(into / "sites.csv", index=False)
     save(figure1.draw(table), into, "figure1")
     click.echo(f"{into}: sites.csv, figure1.png, figure1.pdf")
+
+
+def _print(table: "pd.DataFrame") -> None:
+    """Print `table` for a reader, without the URLs of the largest resources."""
+    texts = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    texts.add_column("site", overflow="fold", min_width=15)
+    headings = ("ex-\nchanges", "MB", "servers", "hosts", "third\nparty", "largest\nkB", "served\n%", "Jaccard\nindex")
+    for name in headings:
+        texts.add_column(name, justify="right", no_wrap=True)
+    for row in table.itertuples():
+        counts = (str(row.servers), str(row.hosts), str(row.third_party_hosts))
+        megabytes, largest = f"{row.bytes / 1e6:.2f}", f"{row.largest_bytes / 1e3:.0f}"
+        # Rounded down, so that it is 100 % only if nothing is missing.
+        served = "" if math.isnan(row.served) else f"{math.floor(row.served * 1000) / 10:.1f}"
+        jaccard = "" if math.isnan(row.served) else f"{row.jaccard:.3f}"
+        texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, served, jaccard)
+    console = terminal()
+    console.print(texts)
+    if open_sites := list(table.loc[table["served"].isna(), "site"]):
+        console.print(f"Nobody has measured yet what the pages of {', '.join(open_sites)} ask for: run 'make close'.")

@@ -7,12 +7,13 @@ import pytest
 
 from analysis import hypotheses
 from analysis.earlier import Expected
-from analysis.forecast import DIFFERENCES, Chances, Plan, chance_lines, chances
+from analysis.forecast import DIFFERENCES, Chances, Plan, chances
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, SLOWER
 from analysis.statistics.samples import Samples
 from analysis.statistics.spending import looks_of_plan
+from eyelevel.announcement import chance_lines
 
 PAIR = Pair("tcp", "quic")
 LOAD_S = 1.0

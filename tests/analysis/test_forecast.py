@@ -10,13 +10,14 @@ import pytest
 
 from analysis import forecast, hypotheses
 from analysis.earlier import LOSSY_SCATTER, SCATTER, Expected, expected_behind
-from analysis.forecast import Plan, length_lines, simulated_stops, simulated_values
+from analysis.forecast import Plan, simulated_stops, simulated_values
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.samples import Samples
 from analysis.statistics.spending import looks_of_plan
 from dataset.table import read_document, write_document
+from eyelevel.announcement import length_lines
 from eyelevel.simulate import Truth, write
 from tuning import networks
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from support.serving import served
 
-from analysis.defaults import LOCAL
 from analysis.user_study.clips import Clip, Key, Side
 from analysis.user_study.server import (
     MOST_CONNECTIONS,
@@ -28,6 +27,7 @@ from analysis.user_study.votes import MOST_BYTES, read_votes
 from base.errors import EyelevelError
 from base.files import write_json
 from base.structure import unstructured
+from eyelevel.defaults import USER_STUDY_ADDRESS as LOCAL
 
 SIDE = Side("tcp", 1, "runs/film.mp4", 0, {"si": 1.0}, 1.0)
 KEY = Key("5" * 12, "c", ("ratings",), load().rules, (Clip("clip", "ratings", "measured", "s", "lte", (SIDE,), 2.0),))

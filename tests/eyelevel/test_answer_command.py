@@ -15,10 +15,10 @@ from factories import ROW, with_metrics
 from rich.console import Console
 from support.figure_layout import draw_nothing
 
-from analysis.defaults import PREFIX
 from analysis.hypotheses import DECLARED
 from analysis.statistics.spending import LOOKS
 from base.errors import EyelevelError
+from base.places import ANSWER_PREFIX
 from dataset.declaration import HYPOTHESES
 from dataset.plan import Enough
 from dataset.table import RUNS, CampaignDocument, read_document, read_rows, write_document
@@ -60,7 +60,7 @@ def begun(tmp_path: Path) -> Callable[..., Path]:
     """A function that makes a folder of results with a campaign of an answer, optionally with other hypotheses."""
 
     def made(hypotheses: Path = QUESTION, over: tuple[str, ...] = OVER, sites: int = 1, **settings: Any) -> Path:
-        folder = write(tmp_path / "results" / f"{PREFIX}{SITE}", Truth(sites, ("dsl",), over, 6), hypotheses)
+        folder = write(tmp_path / "results" / f"{ANSWER_PREFIX}{SITE}", Truth(sites, ("dsl",), over, 6), hypotheses)
         document = read_document(folder)
         assert document
         write_document(folder, replace(document, settings=replace(document.settings, auto=True, **settings)))
@@ -143,16 +143,16 @@ def test_a_campaign_of_other_sites_or_protocols_is_refused(
 
 def test_a_campaign_of_another_study_is_refused(begun: Callable[..., Path]) -> None:
     results = begun()
-    document = read_document(results / f"{PREFIX}{SITE}")
+    document = read_document(results / f"{ANSWER_PREFIX}{SITE}")
     assert document
-    write_document(results / f"{PREFIX}{SITE}", replace(document, study={"name": "grid"}))
+    write_document(results / f"{ANSWER_PREFIX}{SITE}", replace(document, study={"name": "grid"}))
     with pytest.raises(EyelevelError, match="is a grid"):
         campaign_of(results, None, SITE)
 
 
 def test_what_was_stopped_before_it_was_a_campaign_goes_on_by_its_name(tmp_path: Path) -> None:
-    (tmp_path / f"{PREFIX}gnu.org").mkdir()
-    folder, document = campaign_of(tmp_path, f"{PREFIX}gnu.org", None)
+    (tmp_path / f"{ANSWER_PREFIX}gnu.org").mkdir()
+    folder, document = campaign_of(tmp_path, f"{ANSWER_PREFIX}gnu.org", None)
     assert (site_of_folder(folder), document) == ("gnu.org", None)
     with pytest.raises(EyelevelError, match="there is no campaign other to resume"):
         campaign_of(tmp_path, "other", None)
@@ -217,7 +217,7 @@ def test_the_budget_is_spent_on_as_many_runs_as_fit_and_refused_when_none_can_de
 
 
 def test_what_was_measured_before_takes_no_more_time(begun: Callable[..., Path], tmp_path: Path, site: Site) -> None:
-    folder = begun() / f"{PREFIX}{SITE}"
+    folder = begun() / f"{ANSWER_PREFIX}{SITE}"
     table = pd.read_csv(folder / RUNS, keep_default_na=False)
     table["valid"] = table["valid"].astype(str).str.lower()
     table.assign(site="demo-light").to_csv(folder / RUNS, index=False)
@@ -310,7 +310,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
 
 def runs_made(results: Path) -> Counter[str]:
     """How many valid runs there are on each network."""
-    return Counter(row.network for row in read_rows(results / f"{PREFIX}demo-light") if row.valid)
+    return Counter(row.network for row in read_rows(results / f"{ANSWER_PREFIX}demo-light") if row.valid)
 
 
 @pytest.mark.slow
@@ -325,7 +325,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     again = command("--net", "lte", "--runs", "6")
     assert runs_made(tmp_path / "results") == {"dsl": 12, "lte": 12}
     assert "For demo-light, HTTP/3 in place of HTTP/2 would show the page 300 ms (" in again
-    page = (tmp_path / "results" / f"{PREFIX}demo-light" / "answer" / "index.html").read_text()
+    page = (tmp_path / "results" / f"{ANSWER_PREFIX}demo-light" / "answer" / "index.html").read_text()
     # Two questions, declared one after the other.
     assert "is wrong is at most 10 %" in page
     assert "LTE came to the campaign later" in page
@@ -355,7 +355,7 @@ def test_no_block_begins_when_the_budget_is_used_up_but_for_the_report_and_the_s
 
 
 def test_a_campaign_that_was_ended_before_its_first_run_is_answered_with_nothing(begun: Callable[..., Path]) -> None:
-    folder = begun() / f"{PREFIX}{SITE}"
+    folder = begun() / f"{ANSWER_PREFIX}{SITE}"
     (folder / RUNS).write_text((folder / RUNS).read_text().splitlines(keepends=True)[0])
     assert "there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts behind DSL." in reported(
         folder, [], []

@@ -35,7 +35,7 @@ from measure.campaign.server_choices import choices_of_server
 
 pytestmark = pytest.mark.slow
 
-EXAMPLE = PROJECT / "analysis" / "example_figure3.py"
+EXAMPLE = PROJECT / "analysis" / "figures" / "example_figure3.py"
 
 TRUTH = Truth(
     sites=6,

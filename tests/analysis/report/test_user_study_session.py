@@ -19,13 +19,13 @@ from support.reports import accessible_report
 from support.serving import served
 from support.user_studies import SHORT_STUDY, filmed_campaign
 
-from analysis.defaults import LOCAL
 from analysis.user_study.clips import Key, read_key
 from analysis.user_study.section import section
 from analysis.user_study.server import Collector, StudyServer
 from analysis.user_study.votes import COLUMNS, read_votes
 from base.places import tool
 from eyelevel.commands.user_study import main
+from eyelevel.defaults import USER_STUDY_ADDRESS as LOCAL
 
 pytestmark = pytest.mark.slow
 

@@ -1,6 +1,6 @@
 """The paper's Figure 3, made only from a campaign's runs. Change it as you like; it uses nothing else of this project.
 
-python analysis/example_figure3.py results/x/runs.csv figure3.png      (or results/x/report/runs.parquet)
+python analysis/figures/example_figure3.py results/x/runs.csv figure3.png      (or results/x/report/runs.parquet)
 """
 
 import sys
