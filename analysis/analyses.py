@@ -125,5 +125,5 @@ def claim_inputs(findings: Findings) -> ClaimInputs:
     first browser."""
     campaign = findings.campaign
     in_first = [name for name in findings.samples.networks if campaign.clients[name].network == name]
-    samples = findings.samples.behind(in_first)
+    samples = findings.samples.on(in_first)
     return ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)

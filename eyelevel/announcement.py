@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from analysis.earlier import expected_behind
+from analysis.earlier import expected_on
 from analysis.forecast import Plan, chance_lines, chances, length_lines
 from analysis.hypotheses import parse
 from dataset.declaration import HYPOTHESES
@@ -25,7 +25,7 @@ def announcement(campaign: Campaign) -> list[str]:
     notes: list[str] = []
     results = campaign.folder.parent
     host = str(machine()["host"])
-    expected = expected_behind(campaign.networks, hypotheses, results, campaign.folder, host, notes.append)
+    expected = expected_on(campaign.networks, hypotheses, results, campaign.folder, host, notes.append)
     lines = chance_lines(chances(plan, hypotheses, expected), plan.runs)
     if campaign.auto:
         lines += length_lines(plan, hypotheses, expected)

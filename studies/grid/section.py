@@ -59,7 +59,7 @@ SET_UPS = {
     "the delay is the round trip's: their page of two small objects over TCP with TLS took four times 100 ms. Loss is "
     "on the uplink: 128 objects of 300 KB in 3.3 s are 94 Mbit/s, a hundred times what TCP reaches with a loss of "
     "2 % in the direction of its data (Mathis et al., CCR 1997).",
-    UNCONTROLLED: "The older study loaded pages over the web, behind a round trip of 25 ms and what it added. What its "
+    UNCONTROLLED: "The older study loaded pages over the web, with a round trip of 25 ms and what it added. What its "
     "pages were beside their number of objects, how large these were and at which rate they came, the slides do not "
     "say: sizes and rate here are chosen so that larger objects cost about as much more as theirs. Nothing else of "
     "theirs is in our pages, so that times cannot be compared with each other, but how they grow with the round trip "
@@ -275,7 +275,7 @@ def scope(campaign: CampaignTable, cell_table: pd.DataFrame) -> str:
     least, most = (int(complete["rounds"].min()), int(complete["rounds"].max())) if len(complete) else (0, 0)
     rounds = f"{span(least, most)} {'round' if least == most == 1 else 'rounds'}"
     sentences = [
-        f"{plural('page', len(pages_of(campaign)))} behind {plural('network', len(campaign.networks))} over "
+        f"{plural('page', len(pages_of(campaign)))} on {plural('network', len(campaign.networks))} over "
         f"{' and '.join(map(label, campaign.protocols))}: {len(complete)} of {len(cell_table)} cells measured, "
         f"{rounds} each; {len(campaign.runs)} loads, of which {len(campaign.valid)} count."
     ]
@@ -360,7 +360,7 @@ def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]
     return [
         "Without a rate limit the processor is the limit, and not the same for both: browser and server handle QUIC's "
         f"packets one by one, the kernel handles TCP's in bulk. On this machine ({campaign.document.cores_of_a_run} "
-        f"processors) {page} behind {network} came at {mbps[0]} over {label(cell['reference'])} and at {mbps[1]} over "
+        f"processors) {page} on {network} came at {mbps[0]} over {label(cell['reference'])} and at {mbps[1]} over "
         f"{label(cell['compared'])}. Pages of many megabytes there show how fast the programs are, not the protocols."
     ]
 
