@@ -74,7 +74,7 @@ def _influence(
     fact, ratios, runs = fact[is_known], ratios[:, is_known], runs[:, is_known]
     condition = replace(condition, sites=len(fact), runs=int(runs.sum()))
     if len(fact) <= LEAST_SITES:
-        return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs in all networks",))
+        return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs on all networks",))
     of_networks = [site_ratios(of_network) for of_network in ratios]
     gains = np.array([of_network.centres for of_network in of_networks])
     variances = np.array([of_network.variances for of_network in of_networks])

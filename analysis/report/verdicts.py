@@ -24,7 +24,7 @@ DECIDED = (FASTER, SLOWER, EQUIVALENT, NOT_BY_PAGE, EQUAL_ON_AVERAGE)
 WORDS = (*(word for verdict in DECIDED for word in (verdict, verdict + AMONG)), NOT_DECIDED)
 # The columns of a pair on a network.
 PLACE = OVER_SITES[:3]
-# A sentence names at most this many contrasts beside its example, and at most this many metrics.
+# A sentence names at most this many contrasts besides its example, and at most this many metrics.
 MOST = 3
 
 

@@ -478,7 +478,7 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
     section = grid.section(folder)
     assert section
     assert section.paragraphs[2] == (
-        "The older study tells means without their scatter. By the size of the difference of means alone (similar: "
+        "The older study shows means without their scatter. By the size of the difference of means alone (similar: "
         "less than 5 %), 1 of 2 cells are as then; slower then, faster now: 1. "
         "The test of this report confirms 1 of these changes."
     )
