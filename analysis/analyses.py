@@ -78,7 +78,7 @@ def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
     campaign's first browser."""
     campaign = findings.campaign
     in_first = [name for name in findings.samples.networks if campaign.clients[name].network == name]
-    samples = findings.samples.behind(in_first)
+    samples = findings.samples.on(in_first)
     return claims(
         ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)
     )

@@ -94,12 +94,12 @@ class NetworkAnswer:
     @property
     def place(self) -> str:
         """The network of this result, for a sentence."""
-        return f"behind {label(self.network)}"
+        return f"on {label(self.network)}"
 
     @property
     def heading(self) -> str:
         """The network of this result, for the beginning of a sentence."""
-        return f"Behind {label(self.network)}"
+        return f"On {label(self.network)}"
 
 
 def require_question(question: Hypotheses, campaign: str) -> None:
@@ -137,7 +137,7 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         if row["blocks"]:
             size = len(declared.declared_with(network, campaign.networks))
             level_at_end = partial(_level_at_end, campaign, declared.significant_p / size, row["blocks"])
-            numbers = _numbers(row, samples.behind([network]), confidence[network], level_at_end)
+            numbers = _numbers(row, samples.on([network]), confidence[network], level_at_end)
         by_network.append(
             NetworkAnswer(
                 network, row["verdict"], attempts=attempts, excluded=tuple(reasons), lost=lost, tried=tried, **numbers

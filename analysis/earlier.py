@@ -50,7 +50,7 @@ class Expected:
     source: str = ""
 
 
-def expected_behind(
+def expected_on(
     networks: Mapping[str, Network],
     hypotheses: Hypotheses,
     results: Path,
@@ -83,17 +83,17 @@ def _measured_in(
         return {}
     kept = {name: json.dumps(setting, sort_keys=True) for name, setting in campaign.settings.networks.items()}
     same = [name for name, network in networks.items() if kept.get(name) == json.dumps(asdict(network), sort_keys=True)]
-    measured = {name: _measured_behind(name, campaign, hypotheses) for name in same}
+    measured = {name: _measured_on(name, campaign, hypotheses) for name in same}
     return {name: known for name, known in measured.items() if known}
 
 
-def _measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypotheses) -> Expected | None:
+def _measured_on(network: str, campaign: CampaignTable, hypotheses: Hypotheses) -> Expected | None:
     """The values that `campaign` measured on `network`; None if it has too few runs. Raises EyelevelError."""
     samples = samples_of(campaign)
     metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
     if network not in samples.networks or not metrics:
         return None
-    places, samples = [samples.metrics.index(metric) for metric in metrics], samples.behind([network])
+    places, samples = [samples.metrics.index(metric) for metric in metrics], samples.on([network])
     declared = samples.measured(hypotheses.family)
     others = [Pair(samples.protocols[0], name) for name in samples.protocols[1:]]
     gains: dict[tuple[Pair, str], tuple[float, float]] = {}

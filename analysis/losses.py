@@ -222,7 +222,7 @@ def _bounds_warning(row: Mapping[str, Any]) -> str:
     if not is_shaken or not any(lost):
         return ""
     return (
-        f"{pair_label(row['compared'], row['reference'])} behind {label(row['network'])}: {what} on which runs were "
+        f"{pair_label(row['compared'], row['reference'])} on {label(row['network'])}: {what} on which runs were "
         f"lost ({lost[0]} and {lost[1]}); with these the change lies between {percent(low)} and {percent(high)}."
     )
 

@@ -212,7 +212,7 @@ def _require_one_quiet_time(runs: pd.DataFrame, path: Path) -> None:
         first, *others = [f"{value:g}" for value in sorted(times_ms.dropna().unique())] or [""]
         if others:
             raise EyelevelError(
-                f"{path}: behind {network}, runs ended after {first} ms without a request and after {others[0]} ms; "
+                f"{path}: on {network}, runs ended after {first} ms without a request and after {others[0]} ms; "
                 "these must not be compared: keep those of one quiet time"
             )
 

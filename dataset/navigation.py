@@ -8,7 +8,7 @@ from dataset.run_files import NAVIGATION
 
 # The browser's own time of a navigation lies between the times that the navigating script took before and after it, but
 # for an error of clocks of less than this. If it is later, the page itself has navigated to another one: that takes a
-# round trip, which is longer in all networks of the paper.
+# round trip, which is longer on all networks of the paper.
 SAME_NAVIGATION_MS = 10
 
 

@@ -27,7 +27,7 @@ FILES = {
     HYPOTHESES: "What was asked, as it was declared before the first run",
     VALIDATION: "What was measured of networks and protocols before the first run",
     VERDICTS: "What was decided about attempts later",
-    GIVEN_UP: "Sites that were given up or withdrawn behind a network, and why",
+    GIVEN_UP: "Sites that were given up or withdrawn on a network, and why",
     LAST_FRAMES: "Digests of how pages looked in the end, by which later runs are compared with these",
 }
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from analysis.earlier import GAIN_SD, SITE_SD, Expected, expected_behind
+from analysis.earlier import GAIN_SD, SITE_SD, Expected, expected_on
 from analysis.forecast import DIFFERENCES, SEED, Chances, Plan, chances, number_of_campaigns, simulated_stops
 from analysis.hypotheses import parse
 from analysis.statistics.hypotheses import Hypotheses
@@ -35,7 +35,7 @@ def announcement(campaign: Campaign) -> list[str]:
     notes: list[str] = []
     results = campaign.folder.parent
     host = str(machine()["host"])
-    expected = expected_behind(campaign.networks, hypotheses, results, campaign.folder, host, notes.append)
+    expected = expected_on(campaign.networks, hypotheses, results, campaign.folder, host, notes.append)
     lines = chance_lines(chances(plan, hypotheses, expected), plan.runs)
     if campaign.auto:
         lines += length_lines(plan, hypotheses, expected)

@@ -41,8 +41,8 @@ from tuning.networks import Network
 DISK_FAULTS = {
     errno.ENOSPC: "is full; free some of it",
     errno.EDQUOT: "is full for this user (quota); free some of it",
-    errno.EROFS: "is read-only, as the kernel makes it after errors (dmesg tells them); make it writable",
-    errno.EIO: "has errors (dmesg tells them); repair it",
+    errno.EROFS: "is read-only, as the kernel makes it after errors (dmesg shows them); make it writable",
+    errno.EIO: "has errors (dmesg shows them); repair it",
     errno.ESTALE: "is not what it was at the server (NFS); mount it again",
 }
 

@@ -114,7 +114,7 @@ def _file(path: Path, folder: Path) -> dict[str, Any]:
 def _summary(campaign: CampaignTable) -> str:
     runs = campaign.runs
     return (
-        f"Loads of {runs['site'].nunique()} sites behind {runs['network'].nunique()} networks over "
+        f"Loads of {runs['site'].nunique()} sites on {runs['network'].nunique()} networks over "
         f"{', '.join(campaign.protocols)}: {len(campaign.valid)} of {len(runs)} attempts count."
     )
 

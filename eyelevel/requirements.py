@@ -11,7 +11,7 @@ from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import require_same_versions
 from measure.run.browser import refusal
-from replay.hops.registry import proxy_of, require_served_behind
+from replay.hops.registry import proxy_of, require_served_on
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal
@@ -66,7 +66,7 @@ def require_networks(campaign: Campaign) -> None:
                 "can measure; choose networks without one"
             )
     for network, protocol in product(campaign.networks.values(), campaign.protocols.values()):
-        require_served_behind(network, protocol)
+        require_served_on(network, protocol)
 
 
 def require_recorded(campaign: Campaign) -> None:

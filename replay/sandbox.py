@@ -23,7 +23,7 @@ from base.places import PROJECT, cache_dir
 from base.privileges import require_namespaces
 from base.processes import end_within, first_readable
 from base.structure import to_json
-from replay.hops.registry import require_served_behind
+from replay.hops.registry import require_served_on
 from replay.shells.registry import require_emulated
 from replay.spec import ReplayOutcome, ReplaySpec
 from servers.registry import require_served
@@ -55,7 +55,7 @@ class Replay:
         require_namespaces("replaying")
         require_served([spec.protocol])
         require_emulated(spec.shells, [spec.network], delayed_servers=any(spec.extra_rtts_ms.values()))
-        require_served_behind(spec.network, spec.protocol)
+        require_served_on(spec.network, spec.protocol)
         self._site = spec.site.name
         leash_end, self._leash = os.pipe()
         self.ended, report_end = os.pipe()

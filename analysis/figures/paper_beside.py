@@ -31,7 +31,7 @@ def panels(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
             by_title[title] = rows
             continue
         for network, of_network in rows.groupby("network", sort=False):
-            by_title[f"{title} behind {label(str(network))} [ms]"] = of_network
+            by_title[f"{title} on {label(str(network))} [ms]"] = of_network
     return {title: rows for title, rows in by_title.items() if rows["ours"].notna().any()}
 
 

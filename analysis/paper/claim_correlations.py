@@ -74,7 +74,7 @@ def _influence(
     fact, ratios, runs = fact[is_known], ratios[:, is_known], runs[:, is_known]
     condition = replace(condition, sites=len(fact), runs=int(runs.sum()))
     if len(fact) <= LEAST_SITES:
-        return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs in all networks",))
+        return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs on all networks",))
     of_networks = [site_ratios(of_network) for of_network in ratios]
     gains = np.array([of_network.centres for of_network in of_networks])
     variances = np.array([of_network.variances for of_network in of_networks])
@@ -94,7 +94,7 @@ def _influence(
         condition = replace(condition, subject=f"{condition.subject}, corrected for the noise of the runs,")
     else:
         where = label(networks[int(of_gains.argmin())])
-        noisy = f"of how the gains scatter behind {where} only {share(of_gains.min())} is not the runs'"
+        noisy = f"of how the gains scatter on {where} only {share(of_gains.min())} is not the runs'"
         condition = replace(condition, limit=f"{condition.limit}, but {noisy}, which hides any influence")
     return condition.estimated(mean, inputs.hypotheses.confidence).judged((p_for, beyond_p(plain, little)))
 
@@ -119,7 +119,7 @@ def metrics_disagree(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
         return [condition.lacks("two blocks of a site")]
     opposite = table[table["opposite"] > 0]
     row = (opposite.sort_values("opposite_p") if len(opposite) else table.sort_values("correlation")).iloc[0]
-    where = f"{label(row['metric'])} and {label(row['other_metric'])} behind {label(row['network'])}"
+    where = f"{label(row['metric'])} and {label(row['other_metric'])} on {label(row['network'])}"
     subject = f"the rank correlation of sites' gains ({pair_label(row['compared'], row['reference'])}) in {where}"
     if row["opposite"]:
         subject += f", of which {row['opposite']} point in opposite directions ({row['opposite_sites']}),"

@@ -217,7 +217,7 @@ def lead_per_round_trip(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
         subject = f"{lead} in ms per ms of RTT, on sites of one server"
         numbers.append((subject, np.where(has_one_server, slopes, np.nan), runs))
     for n, network in enumerate(networks):
-        subject = _behind("QUIC's mean lead over TCP+ in round trips", network, metric)
+        subject = _on("QUIC's mean lead over TCP+ in round trips", network, metric)
         numbers.append((subject, leads[n] / rtts[n], runs[[n]]))
     conditions = [
         over_sites(inputs, Condition(subject, ROUND_TRIPS, limit=limit, decides=n == 0), is_one, of_sites, values)
@@ -241,7 +241,7 @@ def lead_beyond_handshake(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     pair, metric, conditions = claim.pairs[0], claim.metrics[0], []
     others = listing([label(name) for name in claim.without_loss])
     for network in (name for name in claim.networks if name not in claim.without_loss):
-        places = f"behind {label(network)} less that behind {others} in {label(metric)}"
+        places = f"on {label(network)} less that on {others} in {label(metric)}"
         subject = f"QUIC's lead over TCP+ in round trips {places}"
         condition = Condition(subject, ROUND_TRIPS, limit="above 0 is more than handshakes")
         networks = [network, *claim.without_loss]
@@ -301,7 +301,7 @@ def block_values(
 ) -> Array:
     """The weighted sum of the `times` of each block: networks x sites x blocks; NaN unless the block has all of
     `weights` and `within`."""
-    cells = times.behind(list(networks)).values[:, :, :, times.metrics.index(metric)]
+    cells = times.on(list(networks)).values[:, :, :, times.metrics.index(metric)]
     of_protocol = {name: cells[:, :, times.protocols.index(name)] for name in (*weights, *within)}
     total = sum(weight * of_protocol[name] for name, weight in weights.items())
     return np.where(np.isfinite(list(of_protocol.values())).all(axis=0), total, np.nan)
@@ -320,8 +320,8 @@ def not_measured(inputs: ClaimInputs, **wanted: Iterable[str]) -> tuple[str, ...
     return tuple(f"{word} {label(name)}" for word, known, name in every if name not in known)
 
 
-def _behind(subject: str, network: str, metric: str) -> str:
-    return f"{subject} behind {label(network)} in {label(metric)}"
+def _on(subject: str, network: str, metric: str) -> str:
+    return f"{subject} on {label(network)} in {label(metric)}"
 
 
 def _lag(pair: Pair) -> Weights:
@@ -333,7 +333,7 @@ def _contrast(
     inputs: ClaimInputs, subject: str, weights: Weights, network: str, metric: str, within: Sequence[str] = ()
 ) -> tuple[MeanRatio, Condition]:
     """The mean over sites of a contrast of logarithms, and its condition without p values."""
-    condition = Condition(_behind(subject, network, metric))
+    condition = Condition(_on(subject, network, metric))
     protocols = dict.fromkeys((*weights, *within))
     if missing := not_measured(inputs, networks=[network], protocols=protocols, metrics=[metric]):
         return of_numbers(np.nan, np.nan, 1), replace(condition, missing=missing)

@@ -28,7 +28,7 @@ def distribution(gains: pd.DataFrame, metric: str) -> str:
     """The text for Figure 3: the median gains. `gains` are the gains against one reference."""
     medians = rows_of(gains, metric=metric).groupby(["network", "compared"], sort=False)["gain"].median()
     texts = [
-        f"behind {label(str(network))} "
+        f"on {label(str(network))} "
         + listing([f"{label(str(protocol))} {percent(gain)}" for (_, protocol), gain in group.items()])
         for network, group in medians.groupby("network", sort=False)
     ]
@@ -41,7 +41,7 @@ def site_by_site(gains: pd.DataFrame, metric: str) -> str:
     for network, group in rows_of(gains, metric=metric).groupby("network", sort=False):
         tested = group[group["verdict"] != UNTESTED]
         faster, slower = ((tested["verdict"] == verdict).sum() for verdict in (FASTER, SLOWER))
-        texts.append(f"behind {label(str(network))} {faster} faster and {slower} slower of {len(tested)}")
+        texts.append(f"on {label(str(network))} {faster} faster and {slower} slower of {len(tested)}")
     return f"Sites that differ in {label(metric)} at p < {SIGNIFICANT_P}: {'; '.join(texts)}."
 
 
@@ -76,7 +76,7 @@ def over_sites(table: pd.DataFrame, metric: str) -> str:
     rows = rows_of(table, metric=metric)
     beyond = rows[(rows["gain_low"] > 0) | (rows["gain_high"] < 0)].to_dict("records")
     texts = [
-        f"{pair_label(row['compared'], row['reference'])} behind {label(row['network'])} {percent(row['gain'])}"
+        f"{pair_label(row['compared'], row['reference'])} on {label(row['network'])} {percent(row['gain'])}"
         for row in beyond[:MOST]
     ]
     text = f"In {label(metric)}, {len(beyond)} of {len(rows)} intervals leave 0 out"
@@ -128,7 +128,7 @@ def exclusions(gates: pd.DataFrame, attempts: pd.Series) -> str:
     network, protocol = shares.idxmax()
     median = float(shares.reindex(attempts.index, fill_value=0).median())
     return (
-        f"The largest share is that of {label(protocol)} behind {label(network)}, {share(float(shares.max()))}; the "
+        f"The largest share is that of {label(protocol)} on {label(network)}, {share(float(shares.max()))}; the "
         f"median of all protocols and networks is {share(median)}."
     )
 

@@ -128,7 +128,7 @@ def _basis(by_network: Sequence[NetworkAnswer]) -> str:
     """How many loads the sentence rests on."""
     pairs, attempts = (sum(values) for values in zip(*((one.pairs, one.attempts) for one in by_network), strict=True))
     networks = plural("network", len(by_network))
-    return f"{plural('pair', pairs)} of loads behind {networks}, of {plural('attempt', attempts)}"
+    return f"{plural('pair', pairs)} of loads on {networks}, of {plural('attempt', attempts)}"
 
 
 def cautions(campaign: CampaignTable) -> list[str]:
@@ -293,5 +293,5 @@ def tables(
             f"Typical times over the pairs of loads that count. {hold} Only the Speed Index was declared before: the "
             "others explain, and decide nothing.",
         ),
-        ReportTable("answer", "Behind each network", answer_table, answer_texts, hold),
+        ReportTable("answer", "On each network", answer_table, answer_texts, hold),
     ]

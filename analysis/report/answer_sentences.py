@@ -28,11 +28,11 @@ def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
     if alike:
         bound = level(max(answer.margin for answer in alike))
         where = listing([label(answer.network) for answer in alike])
-        verbs.append(f"make no difference behind {where} (less than {bound} either way)")
+        verbs.append(f"make no difference on {where} (less than {bound} either way)")
     undecided = [answer for answer in by_network if answer.pairs and not answer.is_decided]
     is_open = listing([_open(answer) for answer in undecided]) if undecided else ""
     nothing = [label(answer.network) for answer in by_network if not answer.pairs]
-    nothing_counts = f"no pair of loads counts behind {listing(nothing)}" if nothing else ""
+    nothing_counts = f"no pair of loads counts on {listing(nothing)}" if nothing else ""
     if verbs:
         clauses = [f"For {site}, {ASKED} would {', and '.join(verbs)}"]
         clauses += [f"it is not decided {is_open}"] if undecided else []

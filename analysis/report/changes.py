@@ -102,7 +102,7 @@ def _counted(change: CampaignChange, kind: str) -> str:
     if worse.empty:
         total = _of_loads(rows.select_dtypes("number").sum())
         return f"{kind} loads are not shown to be more frequent in B ({total})"
-    places = [f"{label(row['protocol'])} behind {label(row['network'])} ({_of_loads(row)})" for row in records(worse)]
+    places = [f"{label(row['protocol'])} on {label(row['network'])} ({_of_loads(row)})" for row in records(worse)]
     return f"{kind} loads are shown to be more frequent in B: {listing(places)}"
 
 
@@ -147,7 +147,7 @@ def _listed(rows: pd.DataFrame, column: str = "change") -> str:
     groups = rows.groupby(["protocol", "network"], sort=False)
     return listing(
         [
-            f"{label(protocol)} behind {label(network)} "
+            f"{label(protocol)} on {label(network)} "
             f"({', '.join(f'{label(row.metric)} {percent(getattr(row, column))}' for row in group.itertuples())})"
             for (protocol, network), group in groups
         ]

@@ -19,7 +19,7 @@ def of_lanes(document: CampaignDocument) -> list[str]:
     machines = [name for name, record in document.lanes.items() if not record.get("calibration")]
     lanes, at_once = document.settings.lanes, document.settings.at_once
     how = [*([f"{lanes} runs were made at once, in lanes"] if lanes > 1 else [])]
-    how += [f"{number} runs behind {label(network)} shared processors" for network, number in at_once.items()]
+    how += [f"{number} runs on {label(network)} shared processors" for network, number in at_once.items()]
     if not how or not machines:
         return []
     return [
@@ -67,7 +67,7 @@ def of_timekeeping(document: CampaignDocument) -> list[str]:
     if document.has_real_time_priority:
         return []
     return [
-        "The emulated network had no real-time priority. On another machine (two cores, 30 loads of demo-news behind "
+        "The emulated network had no real-time priority. On another machine (two cores, 30 loads of demo-news on "
         "lte each) that changed page load times by +0.5 % over tcp+ and -0.4 % over quic, and the Speed Index by "
         "-0.1 % and +3.5 % (90 % intervals: up to 3 % either way, and 0.7 to 6.4 % for the last). Compare these runs "
         "with each other, and trust no difference as small as that. `setup/grant priority` grants it."

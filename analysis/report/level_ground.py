@@ -80,7 +80,7 @@ def _as_deployed(campaign: CampaignTable, protocol: str, discovery: str) -> str:
     for network, some in runs.groupby("network", sort=False):
         requests, sizes = (some[column].astype(float).mean() for column in SHARES.values())
         if not math.isnan(requests):
-            shares.append(f"{share(requests)} of requests and {share(sizes)} of bytes behind {label(network)}")
+            shares.append(f"{share(requests)} of requests and {share(sizes)} of bytes on {label(network)}")
     return f"{text}. It used HTTP/3 for {listing(shares)}, on average over the runs that count."
 
 
@@ -207,7 +207,7 @@ def _where_packets_are_lost(campaign: CampaignTable) -> str:
         if any(network.get(key) for key in ("on_off", "up_on_off", "down_on_off"))
     ]
     if networks:
-        return f"The window kept matters where packets are lost: behind {listing(networks)}."
+        return f"The window kept matters where packets are lost: on {listing(networks)}."
     return "The window kept matters where packets are lost, which here are only those that a full queue drops."
 
 

@@ -57,7 +57,7 @@ def scope(findings: Findings) -> str:
     names = [described(name) for name in campaign.browsers]
     browsers = f" in {listing(names)} ({names[0]} where no browser is named)" if len(names) > 1 else ""
     return (
-        f"{sites} behind {listing(networks)} over {listing(protocols)}{browsers}: "
+        f"{sites} on {listing(networks)} over {listing(protocols)}{browsers}: "
         f"{len(runs)} attempts, of which {int(runs['valid'].sum())} count, {span(least, most)} valid "
         f"{'run' if most == 1 else 'runs'} of each setting."
     )
@@ -79,7 +79,7 @@ def headlines(findings: Findings) -> list[str]:
 def headline(findings: Findings, row: Mapping[str, Any]) -> str:
     """A sentence on one contrast of the declared family, a row of `verdict_table`: its gain over sites, its verdict
     with what stands beside it, and the counts of the paper's test."""
-    place = f"Behind {label(row['network'])}"
+    place = f"On {label(row['network'])}"
     names = f"{label(row['compared'])} against {label(row['reference'])} in {label(row['metric'])}"
     if not row["blocks"]:
         return f"{place}: {names} is {row['verdict']}; no block has a usable {label(row['metric'])} of both."
@@ -144,7 +144,7 @@ def warnings(findings: Findings) -> list[str]:
     elif sites < FEW_SITES:
         texts.append(f"{sites} sites: the intervals over sites are wide, and assume that the sites are like others.")
     for entry in read_given_up(findings.campaign.folder):
-        where = f"{entry.site} behind {label(entry.network)}"
+        where = f"{entry.site} on {label(entry.network)}"
         texts.append(
             f"{where} was withdrawn: its runs do not count, and {entry.runs} were not made. Why: {entry.withdrawn}."
             if entry.withdrawn is not None

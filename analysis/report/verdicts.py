@@ -22,9 +22,9 @@ NOT_BY_PAGE = f"{EQUAL_ON_AVERAGE}, not page by page"
 AMONG = " among loads that succeeded"
 DECIDED = (FASTER, SLOWER, EQUIVALENT, NOT_BY_PAGE, EQUAL_ON_AVERAGE)
 WORDS = (*(word for verdict in DECIDED for word in (verdict, verdict + AMONG)), NOT_DECIDED)
-# The columns of a pair behind a network.
+# The columns of a pair on a network.
 PLACE = OVER_SITES[:3]
-# A sentence names at most this many contrasts beside its example, and at most this many metrics.
+# A sentence names at most this many contrasts besides its example, and at most this many metrics.
 MOST = 3
 
 
@@ -159,7 +159,7 @@ def _contradictions(table: pd.DataFrame) -> list[str]:
     texts = []
     for (_, word, metric), group in rows.groupby(["other", "word", "metric"], sort=False):
         others = records(group)
-        places = listing([f"{percent(row['gain'])} behind {label(row['network'])}" for row in others])
+        places = listing([f"{percent(row['gain'])} on {label(row['network'])}" for row in others])
         texts.append(f"{_named(others[0])} {word} {label(metric)}: {places}.")
     more = [f"{plural('other time', len(texts) - MOST)} contradict the verdicts, too."] if len(texts) > MOST else []
     return [*texts[:MOST], *more]
@@ -170,7 +170,7 @@ def _named(other: Mapping[str, Any]) -> str:
 
 
 def _place(row: Mapping[str, Any]) -> str:
-    return f"{label(row['metric'])} behind {label(row['network'])}"
+    return f"{label(row['metric'])} on {label(row['network'])}"
 
 
 def _example(texts: Mapping[str, str]) -> str:

@@ -109,10 +109,10 @@ def of_losses(
         for network, group in settings.groupby("network", sort=False):
             names = _some_names([f"{row['site']} over {label(row['protocol'])}" for row in records(group)])
             verb = "has" if len(group) == 1 else "have"
-            texts.append(f"Behind {label(str(network))} {plural('setting', len(group))} {verb} {text}: {names}.")
+            texts.append(f"On {label(str(network))}, {plural('setting', len(group))} {verb} {text}: {names}.")
     for protocol, rows in rates[rates["warning"] != ""].groupby("protocol", sort=False):
         where = [
-            f"{share(row['lost_share'])} behind {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
+            f"{share(row['lost_share'])} on {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
             f"{share(row['others_share'])})"
             for row in records(rows)
         ]
@@ -133,7 +133,7 @@ def of_rejections(tests: pd.DataFrame, rates: pd.DataFrame) -> list[str]:
         for protocols, some in rows[rows["warning"].str.contains(MORE)].groupby("protocols", sort=False):
             names = str(protocols).split(", ")
             where = [
-                f"{share(row['share'])} behind {label(row['network'])} (others {share(row['others_share'])})"
+                f"{share(row['share'])} on {label(row['network'])} (others {share(row['others_share'])})"
                 for row in records(some)
                 if kind not in (LOAD, PAGE) or not {(row["network"], name, True) for name in names} <= losers
             ]
@@ -146,7 +146,7 @@ def of_rejections(tests: pd.DataFrame, rates: pd.DataFrame) -> list[str]:
         if len(some := rows[rows["warning"].str.contains(LONGER)]):
             ends = some["longer_share"]
             texts.append(
-                f"Behind {listing([label(name) for name in some['network']])}, loads that were rejected "
+                f"On {listing([label(name) for name in some['network']])}, loads that were rejected "
                 f"{REJECTED[str(kind)]} took longer than those of their setting that count, in "
                 f"{span(share(ends.min()), share(ends.max()))} of the comparisons (50 % by chance): slow loads are "
                 "missing from the results."
@@ -160,7 +160,7 @@ def of_missing_times(table: pd.DataFrame) -> list[str]:
     for (metric, is_left_out), rows in table.groupby(["metric", "is_left_out"], sort=False):
         name = label(str(metric))
         where = [
-            f"{share(row['missing'] / row['loads'])} of {label(row['protocol'])}'s behind {label(row['network'])} "
+            f"{share(row['missing'] / row['loads'])} of {label(row['protocol'])}'s on {label(row['network'])} "
             f"({row['missing']} of {row['loads']})"
             for row in records(rows)
         ]
@@ -180,7 +180,7 @@ def of_balance(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
         rows = pairs[pairs["warning"].str.split("; ").map(lambda faults, fault=fault: fault in faults)]
         if len(rows):
             which = dict.fromkeys(pair_label(*names) for names in rows[["compared", "reference"]].to_numpy())
-            where = f"{listing(list(which))} (behind {listing([label(name) for name in rows['network'].unique()])})"
+            where = f"{listing(list(which))} (on {listing([label(name) for name in rows['network'].unique()])})"
             texts.append(f"{where}: {_balance_fault(fault, rows)}")
     return [*texts, _order(places)] if places.is_ordered else texts
 
@@ -257,7 +257,7 @@ def _different(table: pd.DataFrame) -> list[str]:
     for (reference, compared, is_compared), rows in table.groupby(["reference", "compared", is_longer], sort=False):
         longer, shorter = (label(compared), label(reference))[:: 1 if is_compared else -1]
         places = rows.drop_duplicates("network")
-        differences = [f"{abs(row['difference_ms']):.0f} ms behind {label(row['network'])}" for row in records(places)]
+        differences = [f"{abs(row['difference_ms']):.0f} ms on {label(row['network'])}" for row in records(places)]
         metrics = listing([label(name) for name in rows["metric"].unique()])
         texts.append(
             f"{pair_label(compared, reference)}: {longer}'s loads waited longer for a processor than {shorter}'s, by "
@@ -274,7 +274,7 @@ def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
     places = listing([label(name) for name in dict.fromkeys(table["network"])])
     machine = f"The machine, of {cores} cores," if cores else "The machine"
     return [
-        f"Behind {places}, threads that had work to do for a load waited for a processor for "
+        f"On {places}, threads that had work to do for a load waited for a processor for "
         f"{span(share(ends.min()), share(ends.max()))} of the time. {machine} was saturated: these results are no "
         "evidence for a machine that is not. More cores, nothing else on them, or a slower network would help."
     ]
@@ -303,7 +303,7 @@ def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[s
     of_site: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in outliers:
         contrasts = of_site.setdefault((row["compared"], row["reference"], row["weightiest_site"]), {})
-        place = f"{label(row['metric'])} behind {label(row['network'])}"
+        place = f"{label(row['metric'])} on {label(row['network'])}"
         contrasts[place] = f"{percent(row['gain'])}, without it {percent(row['without_weightiest'])}"
     for (compared, reference, site), contrasts in of_site.items():
         place, *others = contrasts
@@ -315,7 +315,7 @@ def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[s
 
 def _named(contrast: Any) -> str:
     reference, compared, network, metric = contrast
-    return f"{pair_label(compared, reference)} in {label(metric)} behind {label(network)}"
+    return f"{pair_label(compared, reference)} in {label(metric)} on {label(network)}"
 
 
 def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame) -> list[str]:
@@ -332,7 +332,7 @@ def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame)
         noun = "Ratios within blocks" if kind == RATIO else "Times"
         texts.append(
             f"{noun} differ between the first and the second half of the campaign, in {len(rows)} of "
-            f"{(halves['kind'] == kind).sum()} cases, most for {what} behind {label(worst['network'])} "
+            f"{(halves['kind'] == kind).sum()} cases, most for {what} on {label(worst['network'])} "
             f"({label(worst['metric'])} {percent(worst['change'])}, {percent_interval(worst['low'], worst['high'])})."
         )
     texts += _of_metrics(drift, DRIFTS, "drift", percent, "Times change from the first block to the last")
@@ -351,7 +351,7 @@ def of_carry_over(table: pd.DataFrame) -> list[str]:
     worst = rows.loc[rows["ratio_off"].idxmax()]
     return [
         f"Times depend on which protocol was loaded before, in {len(rows)} of {len(table)} cases, most for "
-        f"{label(worst['metric'])} behind {label(worst['network'])} ({share(worst['spread'])} longer after "
+        f"{label(worst['metric'])} on {label(worst['network'])} ({share(worst['spread'])} longer after "
         f"{label(worst['slowest'])} than after {label(worst['fastest'])}). This alone changes ratios of two protocols "
         f"by up to {share(worst['ratio_off'])}."
     ]
@@ -365,7 +365,7 @@ def of_wandering(table: pd.DataFrame) -> list[str]:
     for (kind, *pair), rows in table.groupby(["kind", "compared", "reference"], sort=False):
         wandering = records(rows[rows["warning"] != ""])
         cases = [
-            f"{label(row['metric'])} behind {label(row['network'])} "
+            f"{label(row['metric'])} on {label(row['network'])} "
             f"{percent_interval(row['wide_low'], row['wide_high'])}, not "
             f"{percent_interval(row['low'], row['high'])}"
             for row in wandering

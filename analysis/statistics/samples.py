@@ -56,7 +56,7 @@ class Samples:
         """The pairs whose protocols both have runs."""
         return [pair for pair in pairs if pair.is_of(self.protocols)]
 
-    def behind(self, networks: Sequence[str]) -> "Samples":
+    def on(self, networks: Sequence[str]) -> "Samples":
         """The samples of only these `networks`."""
         places = [self.networks.index(name) for name in networks]
         rounds = tuple(self.rounds[place] for place in places)

@@ -354,12 +354,12 @@ def correlations(clips: pd.DataFrame, score: str, metrics: Sequence[str]) -> pd.
     ]
     if clips.empty:
         return pd.DataFrame(columns=columns)
-    groups = [("", clips), *((str(name), behind) for name, behind in clips.groupby("network", sort=False))]
+    groups = [("", clips), *((str(name), group) for name, group in clips.groupby("network", sort=False))]
     rows = [
-        {"network": network, "metric": metric, **_correlation(behind[[metric, score]].dropna())}
-        for network, behind in (groups if len(groups) > 2 else groups[:1])
+        {"network": network, "metric": metric, **_correlation(group[[metric, score]].dropna())}
+        for network, group in (groups if len(groups) > 2 else groups[:1])
         for metric in metrics
-        if metric in behind
+        if metric in group
     ]
     return pd.DataFrame(rows, columns=columns)
 

@@ -99,14 +99,14 @@ def lead(answers: Answers) -> str:
         pair = {name: row[name] for name in ("network", "reference", "compared")}
         (decision,) = records(rows_of(answers.differences, question=PREFERENCE, **pair))
         sentences.append(
-            f"Behind {label(row['network'])}, people notice a difference between {first} and {second} in {notice} of "
+            f"On {label(row['network'])}, people notice a difference between {first} and {second} in {notice} of "
             f"their votes: {share(row['compared_share'])} say that {second} loads faster, "
             f"{share(row['reference_share'])} that {first} does. {decided(decision)}"
         )
     for network in dict.fromkeys(answers.ratings["network"]):
         scores = rows_of(answers.scores, network=network)
         means = listing([f"{label(one['protocol'])} {one['score']:.0f}" for one in records(scores)])
-        sentences.append(f"Behind {label(network)}, mean opinion scores, of {LOWEST} to {HIGHEST}, are {means}.")
+        sentences.append(f"On {label(network)}, mean opinion scores, of {LOWEST} to {HIGHEST}, are {means}.")
         sentences += [decided(row) for row in records(rows_of(answers.differences, question=RATING, network=network))]
     return " ".join(sentences) or "No vote counts so far."
 

@@ -37,7 +37,7 @@ SECONDS = {"dsl": (6.0, 9.0), "lte": (7.0, 15.0), "da2gc": (13.0, 80.0), "mss": 
 # they are repeated.
 SCATTER = 0.05
 REJECTED_SHARE = 0.01
-# The size of each file of a run's evidence except its film (bytes), from demo-light over lte.
+# The size of each file of a run's evidence except its film (bytes), from demo-light on lte.
 EVIDENCE_BYTES = {
     "browsertime.har.gz": 4115,
     "browsertime.json": 29949,

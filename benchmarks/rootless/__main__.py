@@ -173,7 +173,7 @@ def main(user_id: int, delay_ms: float, turns: int, count: int, site: str, net: 
     trips = round_trips(user_id, delay_ms, turns, count)
     click.echo(f"mm-net --delay {delay_ms:g}\n{trips.to_string(float_format='%.3f')}\n")
     table = differences(load_times(user_id, site, net, loads))
-    click.echo(f"\n{site} behind {net}, {loads} loads each, {CONFIDENCE:.0%} intervals")
+    click.echo(f"\n{site} on {net}, {loads} loads each, {CONFIDENCE:.0%} intervals")
     click.echo(table.to_string(index=False, float_format="%.1f"))
 
 

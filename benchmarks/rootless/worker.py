@@ -51,7 +51,7 @@ def load(site: str, network: str, protocol: str) -> None:
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as folder:
         row = measure_one(Run(site, network, protocol, 1), setting, PAGES, Path(folder), REPEATS)
     if not row.valid:
-        raise EyelevelError(f"a load of {site} behind {network} over {protocol} does not count: {row.reason}")
+        raise EyelevelError(f"a load of {site} on {network} over {protocol} does not count: {row.reason}")
     click.echo(json.dumps({metric: row.metrics[metric] for metric in ("plt", "si")}))
 
 

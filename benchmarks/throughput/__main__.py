@@ -74,7 +74,7 @@ def stock_per_hour(network: Network, site: Site) -> float:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--net", default="dsl,lte,da2gc,mss", show_default=True, help="Networks (a,b).")
 @click.option("--sites", default="demo-news", show_default=True, help="Sites (a,b); stock loads the first.")
-@click.option("--lanes", help="Loads at once, such as 1,mss:6; what 'eyelevel lanes' has found unless given.")
+@click.option("--lanes", help="Loads at once, such as 1,mss:6; default: what 'eyelevel lanes' has found.")
 @click.option("--rounds", default=12, show_default=True, help="Blocks of each page, network and way.")
 def main(net: str, sites: str, lanes: str | None, rounds: int) -> None:
     """Print runs per hour on each network: one run at a time, sharing processors, and stock Browsertime.

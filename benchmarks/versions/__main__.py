@@ -111,7 +111,7 @@ def print_choice(folder: Path) -> None:
     """Print how much the sites of one campaign vary, and how many blocks a comparison needs with them."""
     click.echo(
         f"Run-to-run deviations in percent, the steadiest site first. Blocks: as many as find equal versions "
-        f"equivalent within {BOUND:.0%}, in every metric behind every network, with {POWER:.0%} probability each."
+        f"equivalent within {BOUND:.0%}, in every metric on every network, with {POWER:.0%} probability each."
     )
     print_table(choice_of_sites(load(folder).runs))
 

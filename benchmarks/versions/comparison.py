@@ -134,9 +134,9 @@ def results(pairs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     networks = list(pairs["network"].unique())
     for network in (*networks, *([ALL] if len(networks) > 1 else [])):
-        behind = pairs if network == ALL else pairs[pairs["network"] == network]
+        there = pairs if network == ALL else pairs[pairs["network"] == network]
         for metric in METRICS:
-            chosen = behind[behind["metric"] == metric]
+            chosen = there[there["metric"] == metric]
             if chosen.empty:
                 continue
             ratio, settings = mean_ratio(chosen), chosen.groupby(SETTING)

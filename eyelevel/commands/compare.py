@@ -92,10 +92,10 @@ def main(first: str, second: str, worse_than: str, decide: bool, into: Path | No
         table.add_column(name)
     typical, shares = (records(part.texts) for part in tables(change)["over"])
     for row in typical:
-        what = f"{row['protocol']} behind {row['network']}, {row['metric']}"
+        what = f"{row['protocol']} on {row['network']}, {row['metric']}"
         table.add_row(what, f"{row['change']} ({row['interval']})", row["verdict of B"], row["worse"])
     for row in shares:
-        what = f"{row['protocol']} behind {row['network']}, {row['loads']} loads"
+        what = f"{row['protocol']} on {row['network']}, {row['loads']} loads"
         table.add_row(what, f"{row['in A']}; {row['in B']}", "", row["worse"])
     console.print(table)
     for line in sentences(change):

@@ -50,7 +50,9 @@ def main(
     from tuning.settings import choose_one
 
     if net and not live:
-        raise EyelevelError("--net says what live loads were behind; say how many with --live, as in: --live 5")
+        raise EyelevelError(
+            "--net says on which network live loads are made; say how many with --live, as in: --live 5"
+        )
     network = choose_one("network", net, networks.load()) if net else None
     failed, not_live = [], []
     # Read all lines before loading the first page: a mistake in the last line must not cost an hour.

@@ -168,13 +168,13 @@ def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     def seconds(runs: Iterable[Run]) -> float:
         return forecast(runs, rows, campaign.folder, model).seconds
 
-    behind = {name: seconds(run for run in first if run.network == name) for name in campaign.networks}
+    of_network = {name: seconds(run for run in first if run.network == name) for name in campaign.networks}
     remaining = [run for block in blocks for run in block if run not in done]
     counts = f"{len(campaign.sites)} sites x {len(campaign.networks)} networks x {len(campaign.protocols)} protocols"
-    by_network = ", ".join(f"{name} {in_words(of_network)}" for name, of_network in behind.items())
+    by_network = ", ".join(f"{name} {in_words(length)}" for name, length in of_network.items())
     source = f"as {len(rows)} attempts took" if rows else "by the sizes of pages and the rates of networks"
     return [
-        f"{counts}: {len(first)} loads in a round, about {in_words(sum(behind.values()))} ({by_network}), {source}",
+        f"{counts}: {len(first)} loads in a round, about {in_words(sum(of_network.values()))} ({by_network}), {source}",
         f"open: {len(remaining)} of {campaign.runs * len(first)} runs, about {in_words(seconds(remaining))}; whole "
-        "rounds come one after another, in each a site behind all networks after another",
+        "rounds come one after another: in each, one site after another on all networks",
     ]

@@ -80,5 +80,5 @@ def _what_to_try(spec: ReplaySpec) -> str:
     tries = [f"ping -c 3 {shlex.quote(urlsplit(url).hostname or '')}", load, "exit"]
     if spec.protocol.http_version in CURL_VERSIONS:
         tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {shlex.quote(url)}")
-    lines = [f"{spec.site.name} over {spec.protocol.name} behind {spec.network.name} ({spec.network}). Try:", *tries]
+    lines = [f"{spec.site.name} over {spec.protocol.name} on {spec.network.name} ({spec.network}). Try:", *tries]
     return "\n    ".join(lines)

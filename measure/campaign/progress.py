@@ -39,7 +39,7 @@ class ProgressDisplay:
         `lanes`: how many runs are made at once; `clock`: the time in s."""
         self._console = console
         self._open = set(open_runs)
-        self._open_behind = Counter(run.network for run in self._open)
+        self._open_on = Counter(run.network for run in self._open)
         self._total = len(open_runs) + done
         # For each network: the number of runs so far, and their total time.
         self._counts: Counter[str] = Counter()
@@ -133,7 +133,7 @@ class ProgressDisplay:
             self._rejected[reason.gate] += 1
             if row.of not in self._open:
                 self._open.add(row.of)
-                self._open_behind[row.network] += 1
+                self._open_on[row.network] += 1
             self._say(f"{row.of}: does not count any more: {reason}", style="yellow")
         self._stands()
 
@@ -172,7 +172,7 @@ class ProgressDisplay:
         each = {network: self._seconds[network] / count for network, count in self._counts.items()}
         runs_s = sum(
             count * each.get(network, usual) / self._lanes.runs_at_once(network)
-            for network, count in self._open_behind.items()
+            for network, count in self._open_on.items()
         )
         # Attempts that do not count, canaries and films take time, too, and so do lanes that wait for each other.
         if self._began_s is None or not self._ended_s:
@@ -183,7 +183,7 @@ class ProgressDisplay:
         for run in runs:
             if run in self._open:
                 self._open.remove(run)
-                self._open_behind[run.network] -= 1
+                self._open_on[run.network] -= 1
 
     def _stands(self) -> None:
         self._progress.update(self._task, completed=self._total - len(self._open), left=self._left())

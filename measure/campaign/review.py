@@ -127,7 +127,7 @@ class Review:
             for row, unlike in zip(rows, self._unlike(rows), strict=True)
         ]
         runs.sort(key=lambda run: (run.row.valid, -run.unlike, run.row.run))
-        title = f"{site} behind {network} over {protocol} in {browser}"
+        title = f"{site} on {network} over {protocol} in {browser}"
         return self._page.render(title=title, runs=runs, pictures=STRIP_PICTURES)
 
     def decide(self, folder: str, *, valid: bool, reason: str) -> Row:

@@ -112,7 +112,7 @@ def warnings(measured: PathMeasurement) -> Iterator[str]:
         if one.counts_packets:
             yield f"the queue {way} is as long in packets, not in bytes: short packets wait less than the profile says"
         if _again(one) > BURST_SHARE:
-            yield f"losses {way} come in bursts: {one.behind_lost} of {one.lost} behind another (burst_packets)"
+            yield f"losses {way} come in bursts: {one.behind_lost} of {one.lost} right after another (burst_packets)"
 
 
 def _comments(way: Way) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _comments(way: Way) -> Iterator[str]:
         f"those that met it full, of {way.packets} packets"
     )
     yield (
-        f"{way.lost} of {way.sent} packets lost without load, {way.behind_lost} of them behind another: "
+        f"{way.lost} of {way.sent} packets lost without load, {way.behind_lost} of them right after another: "
         f"{100 * low:.2g} to {100 * high:.2g} % ({100 * CONFIDENCE:g} % confidence)"
     )
 

@@ -84,7 +84,7 @@ def _read_exchange(file: Path, budget: Budget) -> Exchange:
     try:
         outline = _Outline.FromString(content)
         if len(content) - len(outline.response.body) > HEAD_BYTES:
-            raise MalformedMessage(f"it has more than {HEAD_BYTES >> 20} MiB beside the body")
+            raise MalformedMessage(f"it has more than {HEAD_BYTES >> 20} MiB besides the body")
         record.ParseFromString(content)
     except MalformedMessage:
         raise

@@ -44,7 +44,7 @@ def hop_programs(networks: Iterable[Network]) -> dict[str, str]:
     return programs
 
 
-def require_served_behind(network: Network, protocol: Protocol) -> None:
+def require_served_on(network: Network, protocol: Protocol) -> None:
     """Raises EyelevelError when the hop of `network` is not possible, when it cannot pass on the settings of
     `protocol`, or when the server of `protocol` cannot serve on `network`."""
     kind = hop_of(network)

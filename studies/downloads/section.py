@@ -24,7 +24,7 @@ def section(folder: Path) -> Section | None:
     (network, settings), *_ = document.settings.networks.items()
     names = [label(name) for name in dict.fromkeys(downloads["protocol"])]
     paragraph = (
-        f"How long the browser takes to download single files over {listing(names)} behind {label(network)}, each over "
+        f"How long the browser takes to download single files over {listing(names)} on {label(network)}, each over "
         "a connection of its own. The servers are level when the times differ by no more than the round trips of their "
         "handshakes."
     )

@@ -71,7 +71,7 @@ def section(folder: Path) -> Section | None:
 
 def _rates(runs: list[RunRates], mix: str, network: str, against: str, rate_mbps: float | None) -> ReportFigure:
     caption = (
-        f"The rate of each flow over time, {_flows(mix)} behind {label(network)}: lines are means over runs, bands "
+        f"The rate of each flow over time, {_flows(mix)} on {label(network)}: lines are means over runs, bands "
         "reach from the lowest to the highest."
     )
     return ReportFigure(f"rates-{mix}-{network}", caption, figures.draw_rates, (runs, against, rate_mbps))
@@ -89,7 +89,7 @@ def _sentences(means: pd.DataFrame, against: str) -> tuple[str, ...]:
 
 
 def _got(row: "pd.Series[Any]") -> str:
-    where = f"{share(row['share'])} as {row['mix']} behind {label(row['network'])}"
+    where = f"{share(row['share'])} as {row['mix']} on {label(row['network'])}"
     return f"{row['relative']:.2f} times its equal part ({where})"
 
 

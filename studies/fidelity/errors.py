@@ -85,7 +85,7 @@ def overall(by_site: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """
     several = by_site.groupby(["site", "metric"]).size().max() > 1 if len(by_site) else False
     conditions = [
-        f"{protocol} behind {network}" if several else ""
+        f"{protocol} on {network}" if several else ""
         for protocol, network in zip(by_site["protocol"], by_site["network"], strict=True)
     ]
     rows = [

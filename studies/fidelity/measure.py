@@ -151,7 +151,7 @@ def recorders_network(name: str, live: LiveLoads, known: Mapping[str, Network]) 
     if changed := sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key)):
         key = changed[0]
         raise EyelevelError(
-            f"{live.network} has another {key} ({now.get(key, 'none')}) than when {name} was loaded live behind it "
+            f"{live.network} has another {key} ({now.get(key, 'none')}) than when {name} was loaded live on it "
             f"({then.get(key, 'none')}); NET={live.network} takes it as it is now"
         )
     return known[live.network]
@@ -169,7 +169,7 @@ def sentences(name: str, compared: Compared) -> list[str]:
     live, total = compared.live, compared.live.requests.total()
     used = ", ".join(f"{share(count / total)} of requests over {version}" for version, count in live.requests.items())
     loads = "1 live load" if len(live.loads) == 1 else f"{len(live.loads)} live loads"
-    replays = ", ".join(f"over {protocol} behind {network}" for network, protocol in compared.conditions)
+    replays = ", ".join(f"over {protocol} on {network}" for network, protocol in compared.conditions)
     return [f"{name}: {loads} ({used or 'over an unknown version of HTTP'}); replayed {replays}"]
 
 

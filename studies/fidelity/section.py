@@ -90,7 +90,7 @@ def comparisons(compared: Mapping[str, Compared], campaign: CampaignTable) -> li
     measured = set(campaign.valid["site"])
     for name, one in compared.items():
         if name in measured:
-            over = tuple(f"over {label(protocol)} behind {label(network)}" for network, protocol in one.conditions)
+            over = tuple(f"over {label(protocol)} on {label(network)}" for network, protocol in one.conditions)
             kinds.setdefault((_version(one), *over), []).append(name)
     sentences = [
         f"{listing(names)}: live {version}, replayed {listing(over)}." for (version, *over), names in kinds.items()

@@ -41,15 +41,15 @@ class HopPair:
 def hop_pairs(campaign: CampaignTable) -> list[HopPair]:
     """The pairs of networks of `campaign` that differ only in their hop, in the same browser."""
     networks = campaign.network_settings
-    behind_hops = {
+    without_hops = {
         name: (campaign.clients[name].program, _without_hop(settings))
         for name, settings in networks.items()
         if settings.get("hop")
     }
-    controls = {same: name for name, same in behind_hops.items() if networks[name]["hop"]["kind"] == NONE}
+    controls = {same: name for name, same in without_hops.items() if networks[name]["hop"]["kind"] == NONE}
     return [
         HopPair(name, controls[same])
-        for name, same in behind_hops.items()
+        for name, same in without_hops.items()
         if networks[name]["hop"]["kind"] != NONE and same in controls
     ]
 
@@ -96,7 +96,7 @@ def _is_measured(pair: HopPair, samples: Samples) -> bool:
 
 def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hypotheses: Hypotheses) -> pd.DataFrame:
     """The rows of `hop_changes` for one pair of networks, with tests before any correction."""
-    without, with_hop = samples.behind([pair.control]), samples.behind([pair.network])
+    without, with_hop = samples.on([pair.control]), samples.on([pair.network])
     tables = []
     for protocol in samples.protocols:
         times = [part.of(protocol) for part in (without, with_hop)]

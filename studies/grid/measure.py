@@ -167,7 +167,7 @@ def measurement(request: Request) -> Measurement:
 
     def summary() -> list[str]:
         lines = [
-            f"{site} behind {network} cannot finish in its time ({campaign.loading.limit_s:g} s)"
+            f"{site} on {network} cannot finish in its time ({campaign.loading.limit_s:g} s)"
             for site, network in sorted(too_slow(read_rows(campaign.folder)))
         ]
         return [*lines, f"measured: {campaign.folder}"]
@@ -248,7 +248,7 @@ def grid_campaign(
     earlier = document.settings.sites if document else {}
     names = [page.name for page in pages if any((page.name, network.name) not in without for network in chosen)]
     if not names:
-        raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")
+        raise EyelevelError(f"nothing is left to measure: {out[0].site} on {out[0].network} {out[0].reason}")
     return Campaign(
         folder=folder,
         sites={name: collection.load_site(name) for name in dict.fromkeys([*earlier, *names])},
@@ -274,5 +274,5 @@ def left_out_lines(left_out: Sequence[LeftOut], measured: int) -> list[str]:
     lines = [f"{measured} cells are to be measured, {len(left_out)} are left out"]
     for one in left_out:
         why = "cannot finish in its time" if one.of == NO_TIME else "is beyond the budget"
-        lines.append(f"  {one.site} behind {one.network} {why}: it {one.reason}")
+        lines.append(f"  {one.site} on {one.network} {why}: it {one.reason}")
     return lines

@@ -59,8 +59,8 @@ SET_UPS = {
     "the delay is the round trip's: their page of two small objects over TCP with TLS took four times 100 ms. Loss is "
     "on the uplink: 128 objects of 300 KB in 3.3 s are 94 Mbit/s, a hundred times what TCP reaches with a loss of "
     "2 % in the direction of its data (Mathis et al., CCR 1997).",
-    UNCONTROLLED: "The older study loaded pages over the web, behind a round trip of 25 ms and what it added. What its "
-    "pages were beside their number of objects, how large these were and at which rate they came, the slides do not "
+    UNCONTROLLED: "The older study loaded pages over the web, with a round trip of 25 ms and what it added. What its "
+    "pages were besides their number of objects, how large these were and at which rate they came, the slides do not "
     "say: sizes and rate here are chosen so that larger objects cost about as much more as theirs. Nothing else of "
     "theirs is in our pages, so that times cannot be compared with each other, but how they grow with the round trip "
     "and with losses can: 196 objects over HTTP/2 took their pages 56 ms longer for each further ms of round trip, "
@@ -263,7 +263,7 @@ def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> Report
         },
     )  # fmt: skip
     note = (
-        "Mean ± standard deviation (loads). Gain and verdict are this report's. The older study tells means alone: "
+        "Mean ± standard deviation (loads). Gain and verdict are this report's. The older study shows means alone: "
         f"the columns from “of means” on compare its means with ours, {BY_SIZE}. Negative is faster."
     )
     return ReportTable(preset, "Page load times beside those of the older study", old, texts, note)
@@ -275,7 +275,7 @@ def scope(campaign: CampaignTable, cell_table: pd.DataFrame) -> str:
     least, most = (int(complete["rounds"].min()), int(complete["rounds"].max())) if len(complete) else (0, 0)
     rounds = f"{span(least, most)} {'round' if least == most == 1 else 'rounds'}"
     sentences = [
-        f"{plural('page', len(pages_of(campaign)))} behind {plural('network', len(campaign.networks))} over "
+        f"{plural('page', len(pages_of(campaign)))} on {plural('network', len(campaign.networks))} over "
         f"{' and '.join(map(label, campaign.protocols))}: {len(complete)} of {len(cell_table)} cells measured, "
         f"{rounds} each; {len(campaign.runs)} loads, of which {len(campaign.valid)} count."
     ]
@@ -307,7 +307,7 @@ def since_then(old: pd.DataFrame) -> str:
     sure = int((of_changes["word"].map(agreeing) == of_changes["verdict"]).sum())
     certainty = f" The test of this report confirms {sure} of these changes." if rest else ""
     return (
-        f"The older study tells means without their scatter. {BY_SIZE[0].upper()}{BY_SIZE[1:]}, "
+        f"The older study shows means without their scatter. {BY_SIZE[0].upper()}{BY_SIZE[1:]}, "
         f"{same} of {plural('cell', len(both))} are as then{f'; {rest}' if rest else ''}.{certainty}"
     )
 
@@ -360,7 +360,7 @@ def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]
     return [
         "Without a rate limit the processor is the limit, and not the same for both: browser and server handle QUIC's "
         f"packets one by one, the kernel handles TCP's in bulk. On this machine ({campaign.document.cores_of_a_run} "
-        f"processors) {page} behind {network} came at {mbps[0]} over {label(cell['reference'])} and at {mbps[1]} over "
+        f"processors) {page} on {network} came at {mbps[0]} over {label(cell['reference'])} and at {mbps[1]} over "
         f"{label(cell['compared'])}. Pages of many megabytes there show how fast the programs are, not the protocols."
     ]
 

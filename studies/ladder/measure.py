@@ -268,6 +268,6 @@ def announcement(planned: Campaign, missing: Iterable[Missing]) -> list[str]:
     lines = [f"the ladder: {' → '.join(planned.selection.protocols)}"]
     for network, conditions in planned.companions.items():
         if conditions:
-            names = [f"{behind} {protocol}" for behind, protocol in conditions]
+            names = [f"{name} {protocol}" for name, protocol in conditions]
             lines.append(f"in the blocks of {network}, too: {', '.join(names)}")
     return [*lines, *(f"not measured: {one}" for one in missing)]

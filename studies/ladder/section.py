@@ -117,7 +117,7 @@ def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
 
 def _place(rows: pd.DataFrame) -> str:
     first = rows.iloc[0]
-    return f"{label(first['metric'])} behind {label(first['network'])}"
+    return f"{label(first['metric'])} on {label(first['network'])}"
 
 
 def _shown(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -200,7 +200,7 @@ def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]
         measured = {*rows["below"], *rows["above"]}
         without = [one.protocol for one in RUNGS if one.protocol in {*campaign.protocols} - measured]
         if without:
-            sentences.append(f"Without a run that counts behind {label(str(network))}: {listing(without)}.")
+            sentences.append(f"Without a run that counts on {label(str(network))}: {listing(without)}.")
     joined = "Where a rung is missing, its change is in the contribution of the next one, which then names both."
     return [" ".join([*sentences, joined])] if sentences else []
 
@@ -281,7 +281,7 @@ def _figure(
     caption += _note_on_few(table[table["metric"].isin(metrics)])
     whole = rows_of(table, kind=WHOLE)
     finding = "; ".join(
-        f"{label(row['metric'])} behind {label(row['network'])} {_interval_text(row)}"
+        f"{label(row['metric'])} on {label(row['network'])} {_interval_text(row)}"
         for row in whole[whole["metric"].isin(metrics)].to_dict("records")
     )
     return ReportFigure("ladder", caption, waterfall.draw, (table, sites, networks, metrics), f"QUIC's lead: {finding}")

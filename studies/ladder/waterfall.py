@@ -45,7 +45,7 @@ def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metr
             for axes, metric in zip(row_of_panels, metrics, strict=True):
                 here = rows_of(table, network=network, metric=metric)
                 _panel(axes, drawn_rows(here), rows_of(sites, network=network, metric=metric))
-                axes.set_title(f"{label(metric)} behind {label(network)}", fontweight="bold")
+                axes.set_title(f"{label(metric)} on {label(network)}", fontweight="bold")
             _names(row_of_panels[0], parts[network])
         for axes in panels[-1]:
             axes.set_xlabel(f"change of {label(table['below'].iloc[0])}'s time [%]", fontsize=SMALL)

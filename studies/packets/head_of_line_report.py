@@ -73,7 +73,7 @@ def paragraphs(runs: Sequence[CapturedRun]) -> Iterator[str]:
             if of_one["front_ms"].any()
         ]
         if parts:
-            yield f"Behind {label(str(network))}, complete data waited for other streams in {'; '.join(parts)}."
+            yield f"On {label(str(network))}, complete data waited for other streams in {'; '.join(parts)}."
 
 
 def figures(runs: Sequence[CapturedRun]) -> Iterator[ReportFigure]:
@@ -97,7 +97,7 @@ def figures(runs: Sequence[CapturedRun]) -> Iterator[ReportFigure]:
             f"{label(run.setting['protocol'])}: run {run.setting['run']} of {number}" for run, number in chosen
         )
         caption = (
-            f"{site} behind {label(str(network))}, one load over each protocol, that of the median page load time "
+            f"{site} on {label(str(network))}, one load over each protocol, that of the median page load time "
             f"({described}): content that had arrived at the browser's end and content that could be delivered, and "
             "what the difference waited for."
         )

@@ -155,7 +155,7 @@ def _durations(connections: pd.DataFrame, confidence: float) -> list[ReportFigur
     for (site, base), some in first.groupby(["site", "base"], sort=False):
         if some["added_ms"].nunique() > 1:
             caption = (
-                f"{site} behind {label(base)}: the times of the first request's connection over the delay that was "
+                f"{site} on {label(base)}: the times of the first request's connection over the delay that was "
                 f"added to the round trip: means over runs, with their {level(confidence)} intervals."
             )
             values = (some, names, list(some["protocol"].unique()), confidence)
@@ -171,7 +171,7 @@ def _beside_university(connections: pd.DataFrame, headers: pd.DataFrame, documen
     forms |= {"theirs": ("theirs", whole_number), ("ours", "ours_sd"): ("ours", _with_deviation)}
     forms |= {"least": ("least", whole_number), "most": ("most", whole_number), "runs": ("runs", whole_number)}
     note = (
-        "Mean ± standard deviation over the runs behind all networks, at the browser's end, of the connection of the "
+        "Mean ± standard deviation over the runs on all networks, at the browser's end, of the connection of the "
         "first request; headers: of all packets, a header each. Theirs is a connection of sockets that carried one "
         "message of 39 bytes, ours a page's, with HTTP: handshakes and headers can be compared, whole connections as "
         "far as the page is as small. Ours count from the IP header on; from which layer on theirs do, is not known. "
@@ -195,10 +195,10 @@ def _drawings(runs: Sequence[CapturedRun]) -> list[Drawing]:
     drawings = []
     for (site, network, rtt_ms), steps in groups.items():
         caption = (
-            f"{site} behind {label(network)}: what the client sent until the first request, and the server until the "
+            f"{site} on {label(network)}: what the client sent until the first request, and the server until the "
             "response began. Times in ms, means of the runs that had the same packets in the same order each way."
         )
-        title = f"{site} behind {network}: packets until the first response"
+        title = f"{site} on {network}: packets until the first response"
         exchanges = {protocol: average(runs_of_protocol) for protocol, runs_of_protocol in steps.items()}
         svg = sequence_drawing.draw(title, exchanges, rtt_ms)
         drawings.append(Drawing(f"packets_{site}_{network}".replace("+", "_plus_"), caption, svg))

@@ -145,7 +145,7 @@ def _spent_time(site: str, network: str, group: Sequence[SettingLoads], confiden
         parts = [_share_text(_of_states(of_runs, states, confidence)) for states in ((IDLE,), REPAIRING)]
         texts.append(f"{label(setting.protocol)} {listing(parts)} ({plural('run', len(setting.loads))})")
     return (
-        f"{site} behind {label(network)}: shares of time in which connections had nothing to send, and in which they "
+        f"{site} on {label(network)}: shares of time in which connections had nothing to send, and in which they "
         f"were in recovery or waited after a timeout, with {level(confidence)} intervals over runs: "
         f"{', '.join(texts)}."
     )
@@ -279,7 +279,7 @@ def _windows(site: str, network: str, group: Sequence[SettingLoads]) -> ReportFi
     ]
     runs = ", ".join(f"{label(protocol)} run {load.number}" for protocol, load in loads)
     caption = (
-        f"{site} behind {label(network)}: the connection that carried most, in the run with the median page load time "
+        f"{site} on {label(network)}: the connection that carried most, in the run with the median page load time "
         f"({runs}). Lines: congestion window; areas: bytes in flight; ticks: losses; below: the states."
     )
     logs = {f"{label(name)} run {load.number}: {load.busiest.path.name}": load.busiest.path for name, load in loads}
@@ -295,7 +295,7 @@ def _graph(site: str, network: str, group: Sequence[SettingLoads], confidence: f
         estimates = share_estimates(setting.runs, confidence), probability_estimates(setting.runs, confidence)
         graphs.append(states_graph.Graph(title, *estimates, transition_counts(setting.runs)))
     caption = (
-        f"{site} behind {label(network)}: share of time in each state, and the probability of each transition; means "
+        f"{site} on {label(network)}: share of time in each state, and the probability of each transition; means "
         f"over runs. Below a state's name: the {level(confidence)} interval of its share; dashed: transitions whose "
         "interval reaches 0."
     )

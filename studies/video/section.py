@@ -66,7 +66,7 @@ def lead(means: pd.DataFrame) -> str:
                 len(sites) for one in (by_pictures, by_clock) for word, sites in one.items() if word != UNTESTED
             )
             sentences.append(
-                f"Behind {label(str(network))}, by the score of Yin et al., {label(protocol)} is "
+                f"On {label(str(network))}, by the score of Yin et al., {label(protocol)} is "
                 f"{in_words(by_pictures, first)} ({plays_each(of_network)})."
             )
             others_by_clock = {
@@ -213,7 +213,7 @@ def _written(measure: Measure) -> Callable[[float], str]:
 def _means_figure(network: str, plays: pd.DataFrame, protocols: Sequence[str], confidence: float) -> ReportFigure:
     names = {name: video_label(name) for name in dict.fromkeys(plays["site"])}
     caption = (
-        f"Videos behind {label(network)}: means over plays, and their {level(confidence)} intervals (Student's). "
+        f"Videos on {label(network)}: means over plays, and their {level(confidence)} intervals (Student's). "
         "The first frame is that of the plays that began; QoE is the score of Yin et al., by "
         "pictures; the table has it by the player's clock, too."
     )
@@ -225,7 +225,7 @@ def _figure(network: str, site: str, runs: list[PlayedRun]) -> ReportFigure:
     video = runs[0].video
     played = "the rate of the quality that was played, " if video.is_adaptive else ""
     caption = (
-        f"{video_label(site)} behind {label(network)}: the rate at which segments came, {played}the share of plays "
+        f"{video_label(site)} on {label(network)}: the rate at which segments came, {played}the share of plays "
         "that waited, for the first frame or in a rebuffer, and the buffer. Lines are means, bands reach from the "
         "lower to the upper quartile; of the first they end with the last segment that came."
     )

@@ -59,18 +59,18 @@ def test_a_page_that_is_seen_sooner_is_said_to_be_so_with_time_and_interval(simu
     assert -0.13 < answer.low < -0.1 < answer.high < -0.07
     assert (answer.pairs, answer.attempts) == (20, 40)
     exact = replace(answer, gain=-0.105, low=-0.12, high=-0.09, reference_ms=1700)
-    expected = "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 180 ms (9 to 12 %) sooner behind DSL."
+    expected = "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 180 ms (9 to 12 %) sooner on DSL."
     assert headline("gnu.org", [exact]) == expected
 
 
 def test_a_page_that_is_seen_later_is_said_to_be_so(simulated: Simulated) -> None:
     text = sentence(simulated(0.1))
     assert text.startswith("For gnu.org, HTTP/3 in place of HTTP/2 would show the page ")
-    assert text.endswith(" %) later behind DSL.")
+    assert text.endswith(" %) later on DSL.")
 
 
 def test_no_difference_is_said_only_where_an_equivalence_test_shows_it(simulated: Simulated) -> None:
-    expected = "For gnu.org, HTTP/3 in place of HTTP/2 would make no difference behind DSL (less than 5 % either way)."
+    expected = "For gnu.org, HTTP/3 in place of HTTP/2 would make no difference on DSL (less than 5 % either way)."
     assert sentence(simulated(0.0)) == expected
     assert "no difference" not in sentence(simulated(0.0, 6, 0.2))
 
@@ -84,7 +84,7 @@ def test_what_is_not_decided_says_between_what_it_lies_and_what_would_decide_it(
         "For gnu.org, it is not decided whether HTTP/3 in place of HTTP/2 would show the page sooner: "
     )
     low, high = (f"{100 * abs(end):.0f} %" for end in (by_network[0].low, by_network[0].high))
-    assert text.endswith(f"behind DSL (it may be between {low} sooner and {high} later).")
+    assert text.endswith(f"on DSL (it may be between {low} sooner and {high} later).")
     assert 10 < by_network[0].more_runs < 400
     more = f"About {by_network[0].more_runs:.0f} runs more of each would show a difference of 5 % if there is one: "
     command = f"make answer SITE=site-01 CAMPAIGN=simulated RUNS={6 + math.ceil(by_network[0].more_runs)}"
@@ -103,12 +103,12 @@ def test_loads_that_fail_over_one_protocol_stand_in_the_sentence(
     runs = runs.assign(valid=runs["valid"] & ~fails, reason=runs["reason"].mask(fails, "over_time: it took 120 s"))
     text = sentence(replace(campaign, runs=runs))
     assert "ms (" in text
-    assert text.endswith(f"; but behind DSL {said}." if said else "sooner behind DSL.")
+    assert text.endswith(f"; but on DSL {said}." if said else "sooner on DSL.")
 
 
 def test_too_few_runs_are_not_given_an_interval(simulated: Simulated) -> None:
     campaign = simulated(-0.2, 1, 0.02)
-    assert sentence(campaign).endswith("would show the page sooner: behind DSL (1 pair of loads cannot tell).")
+    assert sentence(campaign).endswith("would show the page sooner: on DSL (1 pair of loads cannot tell).")
     assert "too few" in how_sure(answers(campaign, QUESTION), campaign, QUESTION)[0]
 
 
@@ -116,16 +116,16 @@ def test_a_verdict_of_two_pairs_of_loads_says_how_wide_its_interval_is(simulated
     campaign = simulated(-0.5, 2, 0.005)
     (answer,) = answers(campaign, QUESTION)
     assert answer.verdict == FASTER and answer.high - answer.low > 0.02
-    assert f" ({ends(answer.low, answer.high)}) sooner behind DSL." in sentence(campaign)
+    assert f" ({ends(answer.low, answer.high)}) sooner on DSL." in sentence(campaign)
 
 
 def test_loads_that_do_not_count_answer_nothing_and_are_told_with_their_reasons(tmp_path: Path) -> None:
     truth = Truth(1, ("dsl",), ("tcp+", "quic"), 6, excluded={"quic": 1.0})
     campaign = load(write(tmp_path / "excluded", truth, DECLARED))
-    expected = "For gnu.org, there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts behind DSL."
+    expected = "For gnu.org, there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts on DSL."
     assert sentence(campaign) == expected
     text = how_sure(answers(campaign, QUESTION), campaign, QUESTION)[0]
-    assert text.startswith("Behind DSL: 0 pairs of loads count, of 12 attempts.")
+    assert text.startswith("On DSL: 0 pairs of loads count, of 12 attempts.")
     assert "Not counted: 6 x load_finished" in text
 
 
@@ -138,17 +138,17 @@ def test_networks_stand_in_one_sentence() -> None:
         NetworkAnswer("da2gc", NOT_DECIDED, attempts=6),
     ]
     assert headline("gnu.org", by_network) == (
-        "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 180 ms (9 to 12 %) sooner behind LTE and 36 ms "
-        "(2.0 to 2.2 %) later behind DSL, and make no difference behind fibre "
-        "(less than 5 % either way); it is not decided behind MSS (it may be between 2 % sooner and 5 % later); no "
-        "pair of loads counts behind DA2GC."
+        "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 180 ms (9 to 12 %) sooner on LTE and 36 ms "
+        "(2.0 to 2.2 %) later on DSL, and make no difference on fibre "
+        "(less than 5 % either way); it is not decided on MSS (it may be between 2 % sooner and 5 % later); no "
+        "pair of loads counts on DA2GC."
     )
 
 
 def test_an_interval_that_reaches_beyond_none_is_not_said_to_be_of_one_direction() -> None:
     # An earlier look decided that QUIC is faster. The interval over all loads is wider, and includes 0.
     wide = replace(LTE, gain=-0.04, low=-0.09, high=0.01)
-    expected = "show the page 68 ms sooner (between 9 % sooner and 1 % later) behind LTE."
+    expected = "show the page 68 ms sooner (between 9 % sooner and 1 % later) on LTE."
     assert headline("gnu.org", [wide]).endswith(expected)
     assert in_words(wide) == ("68 ms sooner", "between 9 % sooner and 1 % later; 20 pairs of loads")
 
@@ -157,7 +157,7 @@ def test_what_is_probable_and_not_certain_is_said_to_be_so() -> None:
     # The interval, which is valid for one network by itself, excludes 0. The test is corrected for all networks, and
     # does not decide.
     unsure = replace(LTE, verdict=NOT_DECIDED, low=-0.09, high=-0.01)
-    expected = "behind LTE (probably 1 to 9 % sooner, which is not certain enough)."
+    expected = "on LTE (probably 1 to 9 % sooner, which is not certain enough)."
     assert headline("gnu.org", [unsure]).endswith(expected)
 
 
@@ -225,13 +225,13 @@ def test_why_says_how_much_of_the_difference_is_there_at_the_first_byte() -> Non
         return text
 
     assert texts((-72, -80, -60), -180) == (
-        "Behind LTE, the first byte of the page comes 72 ms sooner over HTTP/3; a round trip takes 74 ms. So about 40 "
+        "On LTE, the first byte of the page comes 72 ms sooner over HTTP/3; a round trip takes 74 ms. So about 40 "
         "% of the difference is there before the page begins to arrive, from the handshakes; the rest comes while its "
         "parts are loaded."
     )
     assert "it is that of the handshakes" in texts((-72, -80, -60), -75)
     assert "comes after that" in texts((-72, -80, -60), 100)
-    assert texts((-5, -20, 10), -180) == "Behind LTE, no difference in the first byte is certain (-20 to +10 ms)."
+    assert texts((-5, -20, 10), -180) == "On LTE, no difference in the first byte is certain (-20 to +10 ms)."
     undecided = replace(LTE, verdict=NOT_DECIDED)
     assert texts((-72, -80, -60), -180, undecided).endswith("a round trip takes 74 ms.")
 
@@ -246,7 +246,7 @@ def test_a_page_without_any_load_that_counts_says_so(tmp_path: Path, excluded: d
     truth = Truth(1, ("dsl", "lte"), ("tcp+", "quic"), 6, excluded=excluded)
     folder = write(tmp_path / "nothing", truth, DECLARED)
     text, page = write_answer(folder, QUESTION, [], has_report=False)
-    assert text.endswith("no pair of loads counts behind DSL and LTE.")
+    assert text.endswith("no pair of loads counts on DSL and LTE.")
     html = page.read_text()
     assert html.count("<strong>No answer</strong>") == 2
     assert "There is no report, since no load counts." in html

@@ -38,7 +38,7 @@ def test_a_protocol_that_came_a_week_later(has_blocks: bool) -> None:
     assert pairs.loc["quic", "gap_minutes"].to_numpy() == pytest.approx(7 * 1440, abs=60)
     assert (pairs.loc["quic", "complete"] == 0).all()
     assert (pairs.loc["tcp+", "warning"] == "").all()
-    assert any("QUIC against TCP+ (behind DSL and LTE): not measured together" in text for text in texts(table))
+    assert any("QUIC against TCP+ (on DSL and LTE): not measured together" in text for text in texts(table))
     assert any("typically 7 days away" in text for text in texts(table))
 
 

@@ -139,7 +139,7 @@ def test_a_release_that_loses_one_load_in_five_is_worse(noise: int) -> None:
     first = sentences(change)[0]
     assert first.startswith("B is worse: typical loads are not shown to be slower")
     assert "; slow loads are not shown to be more frequent" in first
-    assert "; lost loads are shown to be more frequent in B: QUIC behind LTE (0 of 120 in A, " in first
+    assert "; lost loads are shown to be more frequent in B: QUIC on LTE (0 of 120 in A, " in first
 
 
 @pytest.mark.parametrize("noise", [11, 12, 13])
@@ -148,10 +148,10 @@ def test_a_release_with_a_slow_load_in_twelve_is_worse(noise: int) -> None:
     assert worse_shares(change) == {(SLOW, "quic")}
     assert change.is_worse
     first, second, *_ = sentences(change)
-    assert "; slow loads are shown to be more frequent in B: QUIC behind LTE (0 of 120 in A, " in first
+    assert "; slow loads are shown to be more frequent in B: QUIC on LTE (0 of 120 in A, " in first
     means = change.over_sites.set_index(["protocol", "metric"])["mean_change"]
     assert means["quic", "si"] > 0.2
-    assert second.startswith("The arithmetic mean, which slow loads raise, changes: QUIC behind LTE (SI +")
+    assert second.startswith("The arithmetic mean, which slow loads raise, changes: QUIC on LTE (SI +")
 
 
 @pytest.mark.parametrize(
@@ -349,4 +349,4 @@ def test_loads_without_a_time_leave_a_comparison_open() -> None:
     assert not change.is_worse and not change.is_decided
     text = " ".join(sentences(change))
     assert "times are left out, since too many loads lack them (see below)." in text
-    assert "In B: Among the loads that count, SI is 0 or missing in 20.0 % of QUIC's behind DSL (10 of 50)" in text
+    assert "In B: Among the loads that count, SI is 0 or missing in 20.0 % of QUIC's on DSL (10 of 50)" in text

@@ -115,7 +115,7 @@ def test_differences_in_ms_have_a_linear_axis_for_each_network() -> None:
     )  # fmt: skip
     figure = paper_beside.draw(table)
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "gain of the means", "mean difference behind DSL [ms]", "mean difference behind MSS [ms]",
+        "gain of the means", "mean difference on DSL [ms]", "mean difference on MSS [ms]",
     ]  # fmt: skip
     assert {axes.get_xscale() for axes in figure.axes} == {"linear"}
     low, high = figure.axes[2].get_xlim()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from analysis import forecast, hypotheses
-from analysis.earlier import LOSSY_SCATTER, SCATTER, Expected, expected_behind
+from analysis.earlier import LOSSY_SCATTER, SCATTER, Expected, expected_on
 from analysis.forecast import Plan, simulated_stops, simulated_values
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses, Pair
@@ -103,7 +103,7 @@ def test_scatter_and_gains_are_those_of_the_newest_campaign_of_this_machine(
     earlier_campaign(tmp_path / "earlier", HOST)
     known = {name: networks.load()[name] for name in ("dsl", "mss")}
     notes: list[str] = []
-    expected = expected_behind(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)
+    expected = expected_on(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)
     dsl = expected["dsl"]
     assert dsl.source == "earlier"
     assert not notes
@@ -122,12 +122,12 @@ def test_what_another_machine_or_network_showed_is_not_taken(tmp_path: Path, dec
     dsl = networks.load()["dsl"]
     slower = {"dsl": replace(dsl, down_mbps=1.0)}
     notes: list[str] = []
-    assert expected_behind(slower, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"] == Expected(SCATTER)
+    assert expected_on(slower, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"] == Expected(SCATTER)
     assert notes == [
         f"the earlier campaign broken is left aside: {tmp_path / 'broken'} is no campaign: campaign.json is missing"
     ]
     itself = tmp_path / "here"
-    assert expected_behind({"dsl": dsl}, declared, tmp_path, itself, HOST, notes.append)["dsl"] == Expected(SCATTER)
+    assert expected_on({"dsl": dsl}, declared, tmp_path, itself, HOST, notes.append)["dsl"] == Expected(SCATTER)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_campaign_that_is_damaged_is_left_aside_in_one_line(
     file = odd / "campaign.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     known, notes = {"dsl": networks.load()["dsl"]}, list[str]()
-    assert expected_behind(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"].source in (
+    assert expected_on(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"].source in (
         "earlier",
         "odd",
     )
@@ -162,7 +162,7 @@ def test_a_table_that_cannot_be_read_is_left_aside_in_one_line(tmp_path: Path, d
     odd = earlier_campaign(tmp_path / "odd", HOST)
     (odd / "runs.csv").write_bytes(b"\xff\xfe" + (odd / "runs.csv").read_bytes())
     known, notes = {"dsl": networks.load()["dsl"]}, list[str]()
-    assert expected_behind(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"].source == "earlier"
+    assert expected_on(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"].source == "earlier"
     (note,) = notes
     assert note.startswith("the earlier campaign odd is left aside: ")
 

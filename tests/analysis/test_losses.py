@@ -128,8 +128,8 @@ def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
     empty = losses.empty_settings(table)
     assert empty.to_numpy().tolist() == [["dsl", "s01", "quic", 3, "over_time"], ["lte", "s02", "tcp", 0, ""]]
     texts = of_losses(losses.success_rates(table), empty, bounds_of(table, declared(table)))
-    assert "Behind DSL 1 setting has no valid run: s01 over QUIC." in texts
-    assert "Behind LTE 1 setting has not been tried: s02 over TCP." in texts
+    assert "On DSL, 1 setting has no valid run: s01 over QUIC." in texts
+    assert "On LTE, 1 setting has not been tried: s02 over TCP." in texts
 
 
 def test_reasons_are_counted_by_attempts_and_by_runs() -> None:
@@ -210,7 +210,7 @@ def test_that_protocols_are_equivalent_may_rest_on_the_losses() -> None:
     row = bounds.loc[("lte", "si")]
     assert row["gain_low"] < 1 / 1.025 - 1 < row["gain_high"]
     assert row["warning"].startswith(
-        "QUIC against TCP+ behind LTE: that they are equivalent in SI (a change within -2.4 % to +2.5 %) rests on"
+        "QUIC against TCP+ on LTE: that they are equivalent in SI (a change within -2.4 % to +2.5 %) rests on"
     )
 
 
@@ -239,7 +239,7 @@ def answer_with(lost: Mapping[str, float], seed: int = 1) -> str:
 def test_the_answer_tells_the_shares_lost_and_whether_they_differ() -> None:
     text = answer_with({"quic dsl": 1 / 8, "tcp+ lte": 1 / 8})
     assert re.search(
-        r"Lost loads: behind DSL QUIC 1\d\.\d % and TCP\+ 0\.0 % \(shown to differ\); behind LTE QUIC 0\.0 % ", text
+        r"Lost loads: on DSL QUIC 1\d\.\d % and TCP\+ 0\.0 % \(shown to differ\); on LTE QUIC 0\.0 % ", text
     )
     assert "as long as the slowest load of its page" in text
     alike = answer_with(dict.fromkeys(("tcp", "tcp+", "quic"), 1 / 8))
@@ -253,7 +253,7 @@ def with_losses_on_dsl() -> LazyFindings:
 
 
 def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_that_succeeded() -> None:
-    """One in eight of QUIC's loads behind DSL never ends; those that end take 10 % less."""
+    """One in eight of QUIC's loads on DSL never ends; those that end take 10 % less."""
     findings = with_losses_on_dsl()
     (text,) = answer(findings)
     assert text.startswith("QUIC against TCP+: faster in 2 of 4 (")
@@ -275,7 +275,7 @@ def test_the_answer_tells_of_losses_that_no_protocol_has_more_of() -> None:
     lost = {"tcp+ lte": 1 / 8, "quic lte": 1 / 8, "tcp lte": 1 / 8}
     table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), 1)
     assert guilty(table) == []
-    assert "Lost loads: behind LTE QUIC 1" in (text := answer_with(lost))
+    assert "Lost loads: on LTE QUIC 1" in (text := answer_with(lost))
     assert "DSL" not in text
 
 
@@ -289,7 +289,7 @@ def test_the_answer_tells_of_few_losses_only_if_the_verdict_rests_on_them() -> N
     assert "Lost" not in text
     findings.store["loss_bounds"] = bounds.assign(warning=np.where(bounds["network"] == "lte", "rests on", ""))
     (text,) = answer(findings)
-    assert "Lost loads: behind LTE QUIC 2" in text
+    assert "Lost loads: on LTE QUIC 2" in text
 
 
 # Noise of 25 %, eight pages and 31 runs, as in the review's campaign of slow loads that the machine rejects.
@@ -302,12 +302,10 @@ def test_slow_loads_that_the_machine_rejects_are_warned_of_and_named_in_the_verd
     findings = findings_of(campaign(replace(NOISY, busy={"quic": 1.1}), 1), hypotheses.load())
     texts = " ".join(warnings(findings))
     assert "More runs over QUIC than over the others had a load that was rejected for the machine: " in texts
-    assert (
-        "Behind DSL and LTE, loads that were rejected for the machine took longer than those of their setting" in texts
-    )
+    assert "On DSL and LTE, loads that were rejected for the machine took longer than those of their setting" in texts
     (text,) = answer(findings)
     assert "faster in" in text
-    assert text.endswith(" Behind DSL and LTE, the verdicts rest on which loads were rejected for the machine.")
+    assert text.endswith(" On DSL and LTE, the verdicts rest on which loads were rejected for the machine.")
 
 
 @pytest.mark.slow
@@ -372,10 +370,10 @@ def test_success_names_the_protocols_that_lost_many_loads_and_the_pairs_that_dif
     findings = findings_of(table, hypotheses.load())
     text = success(findings["success_rates"], findings["loss_bounds"])
     # TCP+ lost none, but less than QUIC.
-    assert re.fullmatch(r"behind DSL TCP\+ 100\.0 % and QUIC 8\d\.\d %; at least 9\d\.\d % elsewhere\.", text)
+    assert re.fullmatch(r"on DSL TCP\+ 100\.0 % and QUIC 8\d\.\d %; at least 9\d\.\d % elsewhere\.", text)
     nothing_lost = findings_of(campaign(World(sites=2, runs=3), 1), hypotheses.load())
     text = success(nothing_lost["success_rates"], nothing_lost["loss_bounds"])
-    assert text == "100.0 % over all protocols behind all networks."
+    assert text == "100.0 % over all protocols on all networks."
 
 
 def test_networks_and_protocols_without_any_run_are_told_and_break_nothing() -> None:
@@ -389,6 +387,6 @@ def test_networks_and_protocols_without_any_run_are_told_and_break_nothing() -> 
     assert rates.loc[("lte", "tcp"), ["planned", "tried"]].tolist() == [9, 0]
     texts = of_losses(losses.success_rates(table), losses.empty_settings(table), bounds)
     assert [text.split(":")[0] for text in texts] == [
-        "Behind DSL 3 settings have not been tried",
-        "Behind LTE 9 settings have not been tried",
+        "On DSL, 3 settings have not been tried",
+        "On LTE, 9 settings have not been tried",
     ]

@@ -43,7 +43,7 @@ def test_waits_of_a_protocol_that_are_as_large_as_its_difference_are_named() -> 
     assert (table["difference_ms"] > 0).all()
     (text,) = of_waits(table, 2)
     assert text.startswith("QUIC against TCP+: QUIC's loads waited longer for a processor than TCP+'s, by ")
-    assert "ms behind DSL and " in text and "ms behind LTE (" in text
+    assert "ms on DSL and " in text and "ms on LTE (" in text
     assert "they may compare differently in SI and PLT" in text
 
 
@@ -93,16 +93,16 @@ def test_waits_that_are_wrong_in_a_few_loads_and_possible_hide_nothing() -> None
     assert set(waits_of(CampaignTable(runs, table.document))["warning"]) == {DIFFERENT}
 
 
-def test_all_pairs_of_the_reference_campaign_waited_behind_lte() -> None:
+def test_all_pairs_of_the_reference_campaign_waited_on_lte() -> None:
     folder = PROJECT / "data/reference"
     campaign = load(folder)
     table = findings_of(campaign, hypotheses.of_campaign(folder, campaign.document))["processor_waits"]
-    behind_lte = rows_of(table, network="lte")
-    assert len(behind_lte) == 2 * 3
-    assert behind_lte["warning"].str.contains(DIFFERENT).all()
+    on_lte = rows_of(table, network="lte")
+    assert len(on_lte) == 2 * 3
+    assert on_lte["warning"].str.contains(DIFFERENT).all()
     # All differences are medians, and agree with those of the medians that stand beside them.
-    medians = behind_lte["wait_compared"] - behind_lte["wait_reference"]
-    assert behind_lte["difference_ms"].to_numpy() == pytest.approx(medians.to_numpy(), rel=0.4)
+    medians = on_lte["wait_compared"] - on_lte["wait_reference"]
+    assert on_lte["difference_ms"].to_numpy() == pytest.approx(medians.to_numpy(), rel=0.4)
     (text,) = of_impossible_waits(campaign.valid)
     assert text.startswith("In 6 loads (2 of quic+1con and 4 of QUIC+BBR), the kernel counted longer waits")
 
@@ -115,7 +115,7 @@ def test_waiting_for_most_of_the_time_is_said_whatever_the_difference() -> None:
     table = waits_of(waiting(0.0, dict.fromkeys(("tcp", "tcp+", "quic"), 5)))
     assert set(table["warning"]) == {BUSY}
     (text,) = of_waits(table, 2)
-    assert text.startswith("Behind DSL and LTE, threads that had work")
+    assert text.startswith("On DSL and LTE, threads that had work")
     assert "of 2 cores, was saturated" in text and "More cores" in text
 
 

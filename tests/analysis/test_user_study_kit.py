@@ -62,8 +62,8 @@ def test_the_page_learns_what_to_draw_from_and_no_more(campaign: CampaignTable, 
     ratings, pairs = public_document(key, wanted)["parts"]
     assert (ratings["count"], pairs["count"]) == (10, 5)
     assert [len(pairs[name]) for name in ("clips", "always", "practice")] == [5, 3, 1]
-    behind_lte = {clip.name for clip in key.clips if clip.network == "lte" and clip.part == "ratings"}
-    assert ratings["contexts"] == dict.fromkeys(behind_lte, "On a train.") and pairs["contexts"] == {}
+    on_lte = {clip.name for clip in key.clips if clip.network == "lte" and clip.part == "ratings"}
+    assert ratings["contexts"] == dict.fromkeys(on_lte, "On a train.") and pairs["contexts"] == {}
 
 
 @pytest.mark.parametrize(

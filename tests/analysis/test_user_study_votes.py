@@ -364,7 +364,7 @@ def test_the_report_says_who_took_part_and_what_they_noticed(tmp_path: Path) -> 
     report = section(tmp_path)
     assert report is not None
     lead, took_part, controls, *_ = report.paragraphs
-    assert "Behind LTE, people notice a difference between TCP+ and QUIC in 75.0 % (0.0 % to 100.0 %) of their" in lead
+    assert "On LTE, people notice a difference between TCP+ and QUIC in 75.0 % (0.0 % to 100.0 %) of their" in lead
     assert "Whether TCP+ or QUIC is preferred is not decided: 2 people and 2 sites are too few (5 of each" in lead
     assert "mean opinion scores, of 10 to 70, are TCP+ 40 and QUIC 55" in lead
     assert "ANOVA" not in lead and "binomial" not in lead

@@ -321,7 +321,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     assert "[1/5] record: demo-light is there" in first
     assert "[2/5] close: done on 1 January 2026" in first
     assert "[4/5] measure: demo-light on dsl, 1 runs of each protocol; about " in first
-    assert "behind DSL (1 pair of loads cannot tell)." in first
+    assert "on DSL (1 pair of loads cannot tell)." in first
     again = command("--net", "lte", "--runs", "6")
     assert runs_made(tmp_path / "results") == {"dsl": 12, "lte": 12}
     assert "For demo-light, HTTP/3 in place of HTTP/2 would show the page 300 ms (" in again
@@ -345,7 +345,7 @@ def test_no_block_begins_when_the_budget_is_used_up_but_for_the_report_and_the_s
 ) -> None:
     text = command("--net", "dsl", "--runs", "2", "--budget", f"{REPORT_S:.0f}s")
     assert "4 runs are beyond the budget" in text
-    assert "no pair of loads counts behind DSL." in text
+    assert "no pair of loads counts on DSL." in text
     assert not runs_made(tmp_path / "results")
     assert "0 runs are beyond the budget" in command("--net", "dsl", "--runs", "2", "--budget", "10m")
     assert runs_made(tmp_path / "results") == {"dsl": 4}
@@ -357,7 +357,7 @@ def test_no_block_begins_when_the_budget_is_used_up_but_for_the_report_and_the_s
 def test_a_campaign_that_was_ended_before_its_first_run_is_answered_with_nothing(begun: Callable[..., Path]) -> None:
     folder = begun() / f"{ANSWER_PREFIX}{SITE}"
     (folder / RUNS).write_text((folder / RUNS).read_text().splitlines(keepends=True)[0])
-    assert "there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts behind DSL." in reported(
+    assert "there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts on DSL." in reported(
         folder, [], []
     )
 
@@ -366,7 +366,7 @@ def test_the_last_lines_are_the_sentence_and_its_page(begun: Callable[..., Path]
     folder = write(begun() / "c", Truth(1, ("dsl",), OVER, 6, excluded={"quic": 1.0, "tcp+": 1.0}), QUESTION)
     lines = reported(folder, ["half of it"], []).splitlines()
     assert lines[1:] == [
-        f"For {SITE}, there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts behind DSL.",
+        f"For {SITE}, there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts on DSL.",
         "But the recording is not the site: see the warnings above, and the page.",
         str(folder / "answer" / "index.html"),
     ]

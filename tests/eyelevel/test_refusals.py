@@ -16,7 +16,7 @@ from tuning import networks, protocols
 
 
 @pytest.mark.parametrize("name", ["lte", "delay10"])
-def test_a_server_that_cannot_serve_behind_a_network_is_named_beforehand(name: str, tmp_path: Path) -> None:
+def test_a_server_that_cannot_serve_on_a_network_is_named_beforehand(name: str, tmp_path: Path) -> None:
     chosen = {one: protocols.load()[one] for one in ("tcp", "caddy-h3")}
     campaign = Campaign(tmp_path, {}, {name: networks.load()[name]}, chosen, runs=1, seed=1)
     if name == "lte":

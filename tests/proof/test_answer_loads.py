@@ -28,7 +28,7 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     options += ["--no-validate", "--plain", "--allow-private", "--origin-ca", str(machine_ca_certificate())]
     first = answered(tmp_path / "first", [URL, *options, "--runs", "1"])
     folder = tmp_path / "results" / f"answer-{NAME}"
-    assert f"behind DSL (1 pair of loads cannot tell).\n{folder / 'answer' / 'index.html'}\n" in first
+    assert f"on DSL (1 pair of loads cannot tell).\n{folder / 'answer' / 'index.html'}\n" in first
     site = Site.load(tmp_path / "sites" / NAME)
     assert site.url == URL
     assert read(site) is not None

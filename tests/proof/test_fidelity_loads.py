@@ -79,8 +79,8 @@ def recorded(page: Page, folder: Path) -> Site:
     record = ["record", str(folder / "targets"), "--into", str(site.parent), "--live", str(LIVE_LOADS)]
     record += ["--net", page.network, "--origin-ca", str(machine_ca_certificate())]
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(folder), page.name, str(page.seed)]
-    behind = [*shell(networks.load()[page.network], seed=page.seed), "--"]
-    command = [*namespaced("net", "mount"), sys.executable, *origin, *behind, sys.executable, "-m", "eyelevel", *record]
+    inside = [*shell(networks.load()[page.network], seed=page.seed), "--"]
+    command = [*namespaced("net", "mount"), sys.executable, *origin, *inside, sys.executable, "-m", "eyelevel", *record]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

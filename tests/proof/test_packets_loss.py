@@ -95,7 +95,7 @@ def styles(folder: Path) -> Site:
     )
 
 
-def styles_behind_loss(folder: Path, lost_packet: int | None) -> dict[str, CapturedRun]:
+def styles_with_loss(folder: Path, lost_packet: int | None) -> dict[str, CapturedRun]:
     """A load of the style sheets over each transport, in which this packet to the browser was lost."""
     network = Network("far", min_rtt_ms=RTT_MS, drop_down_packets=(lost_packet,) if lost_packet else None)
     runs = {run.setting["protocol"]: run for run in captured_runs(folder, styles(folder), network, 1)}
@@ -111,7 +111,7 @@ def styles_behind_loss(folder: Path, lost_packet: int | None) -> dict[str, Captu
 
 
 def test_without_a_loss_nothing_is_blocked(tmp_path: Path) -> None:
-    runs = styles_behind_loss(tmp_path, None)
+    runs = styles_with_loss(tmp_path, None)
     for waits in (run.waits for run in runs.values()):
         assert waits["gaps"] == waits["stream_ms"] == waits["others_ms"] == waits["front_ms"] == 0
     quic = runs["quic"].waits
@@ -120,7 +120,7 @@ def test_without_a_loss_nothing_is_blocked(tmp_path: Path) -> None:
 
 def test_one_loss_blocks_other_streams_for_a_round_trip_over_tcp_and_not_over_quic(tmp_path: Path) -> None:
     for number in LOST_PACKETS:
-        runs = styles_behind_loss(tmp_path / f"{number}", number)
+        runs = styles_with_loss(tmp_path / f"{number}", number)
         tcp, quic = (runs[name].waits for name in PROTOCOLS)
         if tcp["gaps"] and quic["sequence_gaps"]:
             break

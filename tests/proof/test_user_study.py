@@ -20,7 +20,7 @@ from eyelevel.commands.user_study import main
 # The default: nine pairs of measured films, and three controls.
 SITES, PAIRS = 9, 12
 FIRST_IS_NOTICED = (
-    "Behind DSL, people notice a difference between TCP+ and QUIC in 100.0 % (15.8 % to 100.0 %) of their votes"
+    "On DSL, people notice a difference between TCP+ and QUIC in 100.0 % (15.8 % to 100.0 %) of their votes"
 )
 
 

@@ -46,7 +46,7 @@ FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue
 
 # One server is farther away than the others.
 RTT_MS, FAR_RTT_MS = 10.0, 40.0
-BEHIND = [str(tool("mm-net")), f"--delay={RTT_MS / 2}", f"--server-delay={STATIC_IP}={(FAR_RTT_MS - RTT_MS) / 2}", "--"]
+SHELL = [str(tool("mm-net")), f"--delay={RTT_MS / 2}", f"--server-delay={STATIC_IP}={(FAR_RTT_MS - RTT_MS) / 2}", "--"]
 
 # The requests of origin.py's page, and the status of each answer.
 WWW, STATIC, API = "https://www.origin.example", "https://static.origin.example", "https://api.other.example"
@@ -90,7 +90,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     urls = ["https://nowhere.example/", "http://origin.example/", "https://static.origin.example/missing"]
     options = ["--origin-ca", str(machine_ca_certificate()), "--into", str(folder / "sites")]
     command = [*map(str, namespaced("net", "mount")), sys.executable]
-    command += [str(CLIENTS / "origin.py"), str(folder), *BEHIND, sys.executable, "-m", "eyelevel", "record", *urls]
+    command += [str(CLIENTS / "origin.py"), str(folder), *SHELL, sys.executable, "-m", "eyelevel", "record", *urls]
     command += options
     completed = subprocess.run(command, env=environment(), cwd=PROJECT, capture_output=True, text=True, check=False)
     messages = completed.stdout + completed.stderr

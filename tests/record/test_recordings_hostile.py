@@ -173,7 +173,7 @@ SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
     "a pipe": (in_save_files(lambda folder: os.mkfifo(folder / "save.2")), "save.2: save.2 is no regular file"),
     "a link to a file": (in_save_files(lambda folder: (folder / "save.2").symlink_to("../secret")), "save.2: "),
     "a folder": (in_save_files(lambda folder: (folder / "save.2").mkdir()), "save.2: "),
-    "empty header fields": (in_save_files(empty_headers), "save.2: it has more than 1 MiB beside the body"),
+    "empty header fields": (in_save_files(empty_headers), "save.2: it has more than 1 MiB besides the body"),
     "a raw pipe": (in_raw_responses(lambda folder: os.mkfifo(folder / "2.txt")), "no regular file"),
     "a raw link": (in_raw_responses(lambda folder: (folder / "2").symlink_to("../../secret")), "a.example/2: "),
     "a raw link to a device": (in_raw_responses(lambda folder: (folder / "2").symlink_to("/dev/zero")), "example/2: "),

@@ -17,7 +17,7 @@ from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, run
 from replay.hops import edge, split, tunnel
 from replay.hops.namespace import TABLE
-from replay.hops.registry import proxy_of, require_served_behind
+from replay.hops.registry import proxy_of, require_served_on
 from replay.shells.registry import shells_named
 from replay.spec import PROXY_HOST, PROXY_PORT
 from studies.packets.measure import PacketsMethod
@@ -134,15 +134,15 @@ def test_a_hop_that_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
     ):
         file.write_text(f"[x]\nmin_rtt_ms = 10\nhop = {text}\n")
         with pytest.raises(EyelevelError, match=message):
-            require_served_behind(networks.load(file)["x"], known["tcp"])
+            require_served_on(networks.load(file)["x"], known["tcp"])
     assert "no place for a hop" in (shells_named("mahimahi").refusal(PROXIED) or "")
 
 
 def test_a_proxy_of_connect_udp_is_refused_where_no_browser_or_protocol_can_use_it(tmp_path: Path) -> None:
     known, site = protocols.load(), write_validation_sites(tmp_path)[WINDOW_PAGE]
     with pytest.raises(EyelevelError, match="measured with QUIC alone"):
-        require_served_behind(TUNNEL, known["tcp"])
-    require_served_behind(TUNNEL, known["quic"])
+        require_served_on(TUNNEL, known["tcp"])
+    require_served_on(TUNNEL, known["quic"])
     assert (proxy_of(TUNNEL), proxy_of(EDGE), proxy_of(CONTROL)) == ((PROXY_HOST, PROXY_PORT), None, None)
     chromium, firefox = map(browser_named, ("chromium", "firefox"))
     assert "firefox can" in str(refusal(chromium, known["quic"], site, proxy=proxy_of(TUNNEL)))

@@ -165,7 +165,7 @@ def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_mahimahi
 @pytest.mark.timing
-def test_a_client_behind_it_has_its_delay_its_status_and_names_without_delay(site: Site) -> None:
+def test_a_client_in_it_has_its_delay_its_status_and_names_without_delay(site: Site) -> None:
     script = """
         ping -n -c 5 -i 0.05 www.page.example
         curl -sS -o /dev/null -w 'resolved in %{time_namelookup} s, status %{http_code}\\n' https://www.page.example/
@@ -185,7 +185,7 @@ def test_a_client_behind_it_has_its_delay_its_status_and_names_without_delay(sit
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_mahimahi
-def test_servers_and_client_are_tuned_behind_it_as_they_are_behind_ours(site: Site) -> None:
+def test_servers_and_client_are_tuned_in_it_as_they_are_in_ours(site: Site) -> None:
     def tuned(shells: str) -> tuple[object, ...]:
         evidence = run(ReplaySpec(site.folder, NETWORKS["dsl"], PROTOCOLS["tcp+"], shells=shells), ["true"]).evidence
         metrics = [evidence["server_routes"][0]["metrics"], evidence["client"]["routes"][0]["metrics"]]
@@ -258,7 +258,7 @@ def test_nothing_outlives_it_however_it_ends(client_process: "subprocess.Popen[s
 @pytest.mark.needs_browser
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", ["tcp+", "quic"])
-def test_a_page_loads_behind_it(protocol: str, tmp_path: Path) -> None:
+def test_a_page_loads_in_it(protocol: str, tmp_path: Path) -> None:
     setting = Setting(
         choose_site("demo-light"), NETWORKS["lte"], PROTOCOLS[protocol], Loading(filmed=False, shells="mahimahi")
     )

@@ -102,7 +102,7 @@ def test_the_section_says_and_draws_it(tmp_path: Path) -> None:
     write_campaign(tmp_path, {"quic": [(6, 3), (7, 3)], "quic+1con": [(5, 5), (4, 6)]})
     of_report = section(tmp_path)
     assert of_report
-    assert of_report.paragraphs[0].startswith("QUIC got 1.37 times its equal part (68.3 % as 1x1 behind fairness-10")
+    assert of_report.paragraphs[0].startswith("QUIC got 1.37 times its equal part (68.3 % as 1x1 on fairness-10")
     assert [figure.name for figure in of_report.figures] == ["shares-1x1", f"rates-1x1-{LINK.name}"]
     for figure in of_report.figures:
         drawn = figure.draw(*figure.arguments)

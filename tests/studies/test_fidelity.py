@@ -44,7 +44,7 @@ def live(*times_ms: float, version: str = "h2", **more: Any) -> LiveLoads:
     return LiveLoads("Chrome 1", "2026-01-01T00:00:00+0000", loads, **more)
 
 
-def behind_lte(*times_ms: float, **more: Any) -> LiveLoads:
+def on_lte(*times_ms: float, **more: Any) -> LiveLoads:
     return live(*times_ms, network="lte", network_settings=settings_of(LTE), **more)
 
 
@@ -57,13 +57,13 @@ def over(names: str = "tcp+,quic") -> list[Any]:
     return choose_protocols(names, protocols.load())
 
 
-def test_a_site_is_replayed_behind_the_network_and_over_the_version_of_its_live_loads(tmp_path: Path) -> None:
+def test_a_site_is_replayed_on_the_network_and_over_the_version_of_its_live_loads(tmp_path: Path) -> None:
     known = networks.load()
-    assert compare(written(tmp_path / "a", behind_lte(900.0)), known, over()).conditions == (("lte", "tcp+"),)
-    of_quic = written(tmp_path / "b", behind_lte(900.0, version="h3"))
+    assert compare(written(tmp_path / "a", on_lte(900.0)), known, over()).conditions == (("lte", "tcp+"),)
+    of_quic = written(tmp_path / "b", on_lte(900.0, version="h3"))
     assert compare(of_quic, known, over()).conditions == (("lte", "quic"),)
     assert compare(of_quic, known, over(), "dsl").conditions == (("dsl", "quic"),)
-    older = written(tmp_path / "c", behind_lte(900.0, version="http/1.1"))
+    older = written(tmp_path / "c", on_lte(900.0, version="http/1.1"))
     assert compare(older, known, over("tcp,tcp+,quic")).conditions == (("lte", "tcp"), ("lte", "tcp+"))
     with pytest.raises(EyelevelError, match="b was loaded live over h3; name a protocol that speaks it with PROTO="):
         compare(of_quic, known, over("tcp"))
@@ -77,15 +77,15 @@ def test_a_site_is_replayed_behind_the_network_and_over_the_version_of_its_live_
         (live(900.0, network="home"), "page went over home, which is none of the networks here"),
         (
             live(900.0, network="lte", network_settings={**settings_of(LTE), "down_mbps": 8}),
-            r"lte has another down_mbps \(10.5\) than when page was loaded live behind it \(8\); NET=lte takes it",
+            r"lte has another down_mbps \(10.5\) than when page was loaded live on it \(8\); NET=lte takes it",
         ),
         (
             live(900.0, network="lte", network_settings={**settings_of(LTE), "up_loss": 0.1}),
-            r"lte has another up_loss \(none\) than when page was loaded live behind it \(0.1\)",
+            r"lte has another up_loss \(none\) than when page was loaded live on it \(0.1\)",
         ),
         (
             live(900.0, network="lte", network_settings=settings_of(replace(LTE, queue_ms=None))),
-            r"lte has another queue_ms \(200\) than when page was loaded live behind it \(none\)",
+            r"lte has another queue_ms \(200\) than when page was loaded live on it \(none\)",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_what_cannot_be_compared_is_refused_in_a_line(loads: LiveLoads | None, f
 
 def test_each_site_has_runs_of_its_own_conditions_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sites = {
-        "tcp": written(tmp_path / "tcp", behind_lte(900.0)),
+        "tcp": written(tmp_path / "tcp", on_lte(900.0)),
         "quic": written(
             tmp_path / "quic",
             live(900.0, version="h3", network="dsl", network_settings=settings_of(networks.load()["dsl"])),
@@ -108,7 +108,7 @@ def test_each_site_has_runs_of_its_own_conditions_alone(tmp_path: Path, monkeypa
     runs = [(run.site, run.network, run.protocol) for block in planned.campaign.plan() for run in block]
     assert sorted(runs) == [("quic", "dsl", "quic")] * 2 + [("tcp", "lte", "tcp+")] * 2
     assert planned.announcement[0] == (
-        "tcp: 1 live load (90.0 % of requests over h2, 10.0 % of requests over http/1.1); replayed over tcp+ behind lte"
+        "tcp: 1 live load (90.0 % of requests over h2, 10.0 % of requests over http/1.1); replayed over tcp+ on lte"
     )
     # The live loads have PLT and SI, the latter from films.
     assert planned.campaign.loading.filmed
@@ -140,7 +140,7 @@ def folder(tmp_path: Path) -> Path:
     """A campaign whose sites have ERRORS, and a site `h` with a single live load and an error of a half."""
     truth = {**ERRORS, "h": 1.0}
     compared = {
-        name: Compared(behind_lte(*([1000.0, 990.0, 1010.0] if name in ERRORS else [1000.0])), (("lte", "tcp+"),))
+        name: Compared(on_lte(*([1000.0, 990.0, 1010.0] if name in ERRORS else [1000.0])), (("lte", "tcp+"),))
         for name in truth
     }
     settings: dict[str, Any] = {"networks": {"lte": {"min_rtt_ms": 74}}, "protocols": {"tcp+": {"transport": "tcp"}}}
@@ -211,9 +211,9 @@ def test_a_machine_that_was_slower_live_is_told_of() -> None:
 
 
 def test_live_loads_are_no_part_of_the_recording_and_a_broken_file_is_one_line(tmp_path: Path) -> None:
-    without, with_live = written(tmp_path / "a", None), written(tmp_path / "b", behind_lte(900.0))
+    without, with_live = written(tmp_path / "a", None), written(tmp_path / "b", on_lte(900.0))
     assert digest(without) == digest(with_live) and read_live(without) is None
-    assert read_live(with_live) == behind_lte(900.0)
+    assert read_live(with_live) == on_lte(900.0)
     (with_live.folder / "live.json").write_text('{"format": 1, "loads": 3}')
     with pytest.raises(EyelevelError, match=r"live.json is broken \(.*\); remove it, or record the site again"):
         read_live(with_live)
@@ -230,7 +230,7 @@ def test_live_loads_are_no_part_of_the_recording_and_a_broken_file_is_one_line(t
     ],
 )
 def test_live_loads_of_strangers_are_taken_as_data(changed: dict[str, Any], fault: str, tmp_path: Path) -> None:
-    site = written(tmp_path / "a", behind_lte(900.0))
+    site = written(tmp_path / "a", on_lte(900.0))
     file = site.folder / "live.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | changed))
     with pytest.raises(EyelevelError, match=fault) as raised:

@@ -307,7 +307,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("EYELEVEL_TUNING", str(folder))
         done = CliRunner().invoke(study_command(STUDY), options)
     assert done.exit_code == 0, done.output
-    assert "grid-1x700KB behind far cannot finish in its time (5 s)" in done.output
+    assert "grid-1x700KB on far cannot finish in its time (5 s)" in done.output
     return folder / "tiny"
 
 
@@ -367,7 +367,7 @@ def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Brow
     browser.open((measured / "report" / "index.html").as_uri())
     assert browser.console() == []
     text = browser.run("return document.body.innerText")
-    assert "2 pages behind 1 network over TCP+ and QUIC" in text
+    assert "2 pages on 1 network over TCP+ and QUIC" in text
     assert "1 cell cannot finish in the 5 s that a load may take." in text
     assert browser.run("return [...document.images].filter((one) => one.src && !one.naturalWidth).length") == 0
     files = {path.name for path in (measured / "report").glob("*/*")}

@@ -426,9 +426,9 @@ def test_the_bars_have_the_intervals_of_the_mean_wait_and_of_the_mean_of_both() 
 def test_the_old_study_has_a_time_of_each_cell_of_its_preset(preset: str) -> None:
     old, cell_names = read_old(preset), ["network", "protocol", "count", "size_bytes"]
     grid_of_preset = read_preset(preset)
-    behind = [network.name for network in choose("network", grid_of_preset.networks, NETWORKS)]
+    names = [network.name for network in choose("network", grid_of_preset.networks, NETWORKS)]
     pages = [(page.count, page.size_bytes) for page in grid_of_preset.pages()]
-    cells_of_preset = product(behind, grid_of_preset.protocols, pages)
+    cells_of_preset = product(names, grid_of_preset.protocols, pages)
     assert {tuple(row) for row in old[cell_names].itertuples(index=False)} == {
         (network, protocol, *page) for network, protocol, page in cells_of_preset
     }
@@ -478,7 +478,7 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
     section = grid.section(folder)
     assert section
     assert section.paragraphs[2] == (
-        "The older study tells means without their scatter. By the size of the difference of means alone (similar: "
+        "The older study shows means without their scatter. By the size of the difference of means alone (similar: "
         "less than 5 %), 1 of 2 cells are as then; slower then, faster now: 1. "
         "The test of this report confirms 1 of these changes."
     )
@@ -518,7 +518,7 @@ def test_a_section_says_what_limits_it(longlook: Path) -> None:
     section = grid.section(longlook)
     assert section
     assert section.paragraphs[0].startswith(
-        "3 pages behind 2 networks over TCP+ and QUIC: 2 of 6 cells measured, 3 rounds each"
+        "3 pages on 2 networks over TCP+ and QUIC: 2 of 6 cells measured, 3 rounds each"
     )
     assert section.paragraphs[-1] == (
         "1 cell cannot finish in the 60 s that a load may take. "

@@ -251,7 +251,7 @@ def test_a_missing_rung_is_named_and_its_change_goes_with_the_next(tmp_path: Pat
 def test_a_rung_that_never_counts_is_named(tmp_path: Path) -> None:
     folder = write_ladder(tmp_path / "ladder", sites=2, blocks=2, over=["lte"], lost={"tcp+": 2})
     said = section(folder)
-    assert said and "Without a run that counts behind LTE: tcp+." in " ".join(said.paragraphs)
+    assert said and "Without a run that counts on LTE: tcp+." in " ".join(said.paragraphs)
     assert "buffers and idle restart + shorter send queue" in said.paragraphs[1]
 
 
@@ -417,5 +417,5 @@ def test_a_machine_that_was_too_busy_is_said_unless_it_was_slowed_on_purpose(
     said = section(folder)
     assert said
     text = " ".join(said.paragraphs)
-    assert ("Behind LTE, threads that had work to do for a load waited" in text) == is_said
+    assert ("On LTE, threads that had work to do for a load waited" in text) == is_said
     assert ("The machine, of 2 cores, was saturated" in text) == is_said

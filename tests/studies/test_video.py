@@ -161,7 +161,7 @@ def test_the_lead_says_where_the_players_clock_has_another_verdict(tmp_path: Pat
     part = section(tmp_path)
     assert part is not None
     assert part.paragraphs[0].startswith(
-        "Behind LTE, by the score of Yin et al., QUIC is worse than TCP+ for hd720 (3 plays each). By the player's "
+        "On LTE, by the score of Yin et al., QUIC is worse than TCP+ for hd720 (3 plays each). By the player's "
         "clock it is better than TCP+ for hd720."
     )
 
@@ -304,7 +304,7 @@ def test_the_section_has_means_deviations_p_and_a_figure(tmp_path: Path) -> None
     part = section(tmp_path)
     assert part is not None
     assert part.paragraphs[0] == (
-        "Behind LTE, by the score of Yin et al., QUIC is better than TCP+ for hd720 (3 plays each). Better and worse: "
+        "On LTE, by the score of Yin et al., QUIC is better than TCP+ for hd720 (3 plays each). Better and worse: "
         "Welch's test, p < 0.01, without correction for 2 tests."
     )
     texts = part.tables[0].texts.set_index("measure")
@@ -374,7 +374,7 @@ def test_the_reference_is_the_first_protocol_though_none_of_its_plays_counts(tmp
     write_campaign(tmp_path, {"tcp+": [], "quic": [STOPPED] * 2}, [rejected("video: the player failed", lost)])
     part = section(tmp_path)
     assert part is not None
-    assert part.paragraphs[0].startswith("Behind LTE, by the score of Yin et al., QUIC is not compared with TCP+ for")
+    assert part.paragraphs[0].startswith("On LTE, by the score of Yin et al., QUIC is not compared with TCP+ for")
     assert part.tables[0].texts.set_index("measure").loc["plays", "TCP+"] == "0"
 
 

@@ -200,7 +200,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         FirstScreen({"": NO_CLAIM}, silent=frozenset(KINDS)),
     ),
     "tenth": KnownCampaign(
-        "QUIC takes 10 % less on every site and behind every network.",
+        "QUIC takes 10 % less on every site and on every network.",
         FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS)),
         gains={"": (-0.1,)},
     ),
@@ -420,7 +420,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         browsers=("chromium", "firefox"),
     ),
     "full": KnownCampaign(
-        "The paper's size, 23,560 runs: both QUICs take 10 % less on every site and behind every network.",
+        "The paper's size, 23,560 runs: both QUICs take 10 % less on every site and on every network.",
         # With this many samples, some are skewed by chance.
         FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS), facts=frozenset({NO_COLUMN, UNUSUAL})),
         sites=38,

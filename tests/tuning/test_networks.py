@@ -204,7 +204,7 @@ def test_what_lasts_of_a_loss_that_is_repaired(tmp_path: Path) -> None:
     assert replace(network, retransmit_ms=None, retransmit_tries=None).lasting_loss_of("up") == 0.1
 
 
-def test_a_run_is_not_prepared_behind_a_network_that_is_off_at_times() -> None:
+def test_a_run_is_not_prepared_on_a_network_that_is_off_at_times() -> None:
     assert not NETWORKS["lte"].follows_clock
     assert replace(NETWORKS["lte"], up_on_off=OnOff(5, 1)).follows_clock
 

@@ -15,7 +15,7 @@ from base.namespaces import namespaced
 from base.places import PROJECT
 from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
-from replay.hops.registry import require_served_behind
+from replay.hops.registry import require_served_on
 from replay.shells.ours import shell
 from replay.spec import ReplaySpec
 from servers.registry import require_served, server_of, servers_of
@@ -412,11 +412,11 @@ def test_caddy_takes_over_tcp_what_the_kernel_does() -> None:
         assert server_of(protocol).refusal(protocol) is None
 
 
-def test_caddys_quic_is_refused_behind_a_fast_uplink_only() -> None:
+def test_caddys_quic_is_refused_on_a_fast_uplink_only() -> None:
     known = protocols.load()
     for name, network in networks.load().items():
         fast = network.up_mbps is None or network.up_mbps > 10 or network.up_trace is not None
         assert (server_of(known["caddy-h3"]).network_refusal(known["caddy-h3"], network) is not None) == fast, name
         assert server_of(known["caddy-h2"]).network_refusal(known["caddy-h2"], network) is None
     with pytest.raises(EyelevelError, match=r"^caddy-h3: caddy's QUIC can lose half of a browser's ClientHello"):
-        require_served_behind(networks.Network("n", 10), known["caddy-h3"])
+        require_served_on(networks.Network("n", 10), known["caddy-h3"])

@@ -64,7 +64,7 @@ def _figures(findings: Findings) -> Iterator[ReportFigure]:
 def _runs_within_sites(findings: Findings) -> Iterator[ReportFigure]:
     """A figure of all runs for each network."""
     for network in findings.samples.networks:
-        caption = f"Every valid run behind {label(network)}; the ticks are medians."
+        caption = f"Every valid run on {label(network)}; the ticks are medians."
         arguments = (findings.samples, network, findings.single_run_metric, findings.samples.protocols)
         yield ReportFigure(f"within_{network}", caption, within.draw, arguments, alternatives.within(*arguments))
 

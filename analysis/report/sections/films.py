@@ -33,7 +33,7 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
     for network in findings.samples.networks:
         shots = _shots(findings, network, site)
         if not shots:
-            missing.append(f"There are no films of {site or 'any site'} behind {network} for any declared pair.")
+            missing.append(f"There are no films of {site or 'any site'} on {network} for any declared pair.")
             continue
         try:
             groups.append(strips(shots))
@@ -43,7 +43,7 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
             continue
         free_bytes -= sum(len(film) for _, film in copies)
         if free_bytes < 0:
-            missing.append(f"The films of {shots[0].site} behind {network} are too large for this page.")
+            missing.append(f"The films of {shots[0].site} on {network} are too large for this page.")
         elif copies:
             films_by_network.append(copies)
     titles: dict[str, str] = {}
@@ -61,7 +61,7 @@ def strip_figure(number: int, strips: list[Strip]) -> ReportFigure:
     """A figure of these strips, which are of runs on one network, with links to the files of these runs, except
     films."""
     shot = strips[0].shot
-    caption = f"{shot.site} behind {label(shot.network)}: one typical run of each protocol."
+    caption = f"{shot.site} on {label(shot.network)}: one typical run of each protocol."
     finding = alternatives.strip({strip.shot.protocol: strip.shot.metrics for strip in strips})
     run_files = {
         f"{label(strip.shot.protocol)} run {strip.shot.run}: {text}": path

@@ -87,7 +87,7 @@ def question(findings: Findings) -> str:
     if declared.origin.is_post_hoc:
         promise = ""
     return (
-        f"Is {listing(pairs)}, by {listing(metrics)}, behind {listing(networks)}, on average over the sites? "
+        f"Is {listing(pairs)}, by {listing(metrics)}, on {listing(networks)}, averaged over the sites? "
         f"{plural('contrast', tests)}{promise}."
     )
 
@@ -127,7 +127,7 @@ def of_losses(findings: Findings, pair: Pair) -> str:
     shares = rates.set_index(["network", "protocol"])["lost_share"]
     unequal = set(bounds.loc[is_unequal, "network"])
     places = [
-        f"behind {label(network)} {label(pair.compared)} {share(shares[network, pair.compared])} and "
+        f"on {label(network)} {label(pair.compared)} {share(shares[network, pair.compared])} and "
         f"{label(pair.reference)} {share(shares[network, pair.reference])} "
         f"({'shown to differ' if network in unequal else 'no difference shown'})"
         for network in rows["network"].unique()
@@ -158,7 +158,7 @@ def of_rejections(findings: Findings, pair: Pair) -> str:
         return ""
     places = listing([label(name) for name in rows["network"].unique()])
     why = listing([REJECTED[kind] for kind in rows["kind"].unique()])
-    return f" Behind {places}, the verdicts rest on which loads were rejected {why}."
+    return f" On {places}, the verdicts rest on which loads were rejected {why}."
 
 
 def of_doubts(findings: Findings, pair: Pair) -> str:
@@ -201,10 +201,10 @@ def success(rates: pd.DataFrame, bounds: pd.DataFrame) -> str:
             again = row["lost_share"] - (1 - row["success"])
             lost = f" ({share(row['lost_share'])} lost at first)" if again > SHOWN_SHARE else ""
             shares.append(f"{label(row['protocol'])} {share(row['success'])}{lost}")
-        texts.append(f"behind {label(str(network))} {listing(shares)}")
+        texts.append(f"on {label(str(network))} {listing(shares)}")
     if np.isfinite(least := rates.loc[~is_named, "success"].min()):
         at_least = share(least) if least == 1 else f"at least {share(least)}"
-        texts.append(f"{at_least} {'elsewhere' if texts else 'over all protocols behind all networks'}")
+        texts.append(f"{at_least} {'elsewhere' if texts else 'over all protocols on all networks'}")
     return f"{'; '.join(texts)}."
 
 

@@ -109,7 +109,7 @@ def median_run(
     counting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=names)
     if counting.empty or not names:
         having = f" and has {metric}" if metric else ""
-        raise EyelevelError(f"no run of {site} behind {network} over {protocol} counts{having}")
+        raise EyelevelError(f"no run of {site} on {network} over {protocol} counts{having}")
     medians = counting[names].median()
     distance = ((counting[names] - medians).abs() / medians.where(medians > 0, 1)).sum(axis=1)
     nearest = distance.sort_values(kind="stable").index

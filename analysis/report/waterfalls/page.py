@@ -136,8 +136,8 @@ def title(loads: Sequence[Load]) -> str:
     if not _is_one_campaign(loads):
         runs = [f"{run} of {load.campaign.name}" for run, load in zip(runs, loads, strict=True)]
     if len({_place(load) for load in loads}) == 1:
-        return f"{loads[0].site} behind {label(loads[0].network)}: {' and '.join(runs)}"
-    texts = [f"{load.site} behind {label(load.network)}, {run}" for run, load in zip(runs, loads, strict=True)]
+        return f"{loads[0].site} on {label(loads[0].network)}: {' and '.join(runs)}"
+    texts = [f"{load.site} on {label(load.network)}, {run}" for run, load in zip(runs, loads, strict=True)]
     return " and ".join(texts)
 
 
@@ -209,5 +209,5 @@ def write_waterfalls(groups: Sequence[Sequence[Strip]], campaign: Path, into: Pa
             write_waterfall(loads, into / name)
             titles[name] = title(loads)
         except EyelevelError as error:
-            missing.append(f"There is no waterfall of {shots[0].site} behind {label(shots[0].network)}: {error}.")
+            missing.append(f"There is no waterfall of {shots[0].site} on {label(shots[0].network)}: {error}.")
     return titles, missing

@@ -269,7 +269,7 @@ def test_a_difference_beyond_the_margin_is_shown_as_rarely_as_declared() -> None
 
 
 @pytest.mark.slow
-def test_controls_that_matter_behind_dsl_are_found() -> None:
+def test_controls_that_matter_on_dsl_are_found() -> None:
     result = verdicts(inputs(campaign({"tcp+bbr": ([0.9, 1.0, 1.0, 1.0], 0.0)})))
     assert result["controls_dsl_lte"] == DOES_NOT_HOLD
     # A value exactly at the margin shows neither equivalence nor a difference.
@@ -506,8 +506,8 @@ def test_each_number_beside_a_claim_says_how_many_runs_it_rests_on_itself() -> N
     (one_server,) = (name for name in of_claim.index if name.endswith("on sites of one server"))
     (over_all,) = (name for name in of_claim.index if "in ms per ms of RTT, over" in name)
     (shares,) = (name for name in of_claim.index if "as shares" in name)
-    (dsl,) = (name for name in of_claim.index if "behind DSL" in name)
-    (lte,) = (name for name in of_claim.index if "behind LTE" in name)
+    (dsl,) = (name for name in of_claim.index if "on DSL" in name)
+    (lte,) = (name for name in of_claim.index if "on LTE" in name)
     runs = 2 * 12  # of both protocols, on a network
     assert of_claim["sites"][[one_server, over_all, shares, dsl, lte]].tolist() == [2, 8, 8, 8, 9]
     assert of_claim["runs"][[one_server, over_all, shares, dsl, lte]].tolist() == [

@@ -30,9 +30,7 @@ def test_loads_that_share_processors_are_a_warning_unless_that_was_measured() ->
     given = Lanes(at_once={"mss": 6, "da2gc": 4})
     document = replace(campaign_document(at_once=dict(given.at_once)), lanes={"here": given.record()})
     (warning,) = of_lanes(document)
-    assert warning.startswith(
-        "On here, 6 runs behind MSS shared processors and 4 runs behind DA2GC shared processors, "
-    )
+    assert warning.startswith("On here, 6 runs on MSS shared processors and 4 runs on DA2GC shared processors, ")
     assert lane_facts(document) == {
         "lanes of here": "1: a number that was given; 6 at once on mss: a number that was given; 4 at once on da2gc: a "
         "number that was given"
@@ -62,7 +60,7 @@ def test_a_network_with_it_is_none(versions: dict[str, str]) -> None:
     assert of_timekeeping(campaign_document(versions)) == []
 
 
-def test_a_campaign_behind_upstream_mahimahi_says_so_and_in_what_that_differs() -> None:
+def test_a_campaign_in_upstream_mahimahi_says_so_and_in_what_that_differs() -> None:
     document = campaign_document({"timekeeping": "ordinary priority", "mahimahi": "mahimahi 0.98"})
     document = replace(document, settings=replace(document.settings, shells="mahimahi"))
     (warning,) = of_timekeeping(document)

@@ -30,11 +30,11 @@ NETWORKS = networks.load()
 def campaign(
     observations: Iterable[Mapping[str, Mapping[str, Any]]],
     names: Iterable[str],
-    behind: Iterable[str] = ("dsl", "lte", "da2gc", "mss"),
+    on: Iterable[str] = ("dsl", "lte", "da2gc", "mss"),
 ) -> CampaignTable:
     """A campaign of the protocols `names`. `observations` has one element for each machine: protocol → observation."""
     protocols = json.loads(json.dumps({name: unstructured(KNOWN[name]) for name in names}))
-    nets = {name: unstructured(NETWORKS[name]) for name in behind}
+    nets = {name: unstructured(NETWORKS[name]) for name in on}
     on_machines = tuple(
         Observation(f"machine {number}", setting, kept.seen[setting["name"]])
         for number, of in enumerate(observations)
@@ -46,11 +46,9 @@ def campaign(
     return CampaignTable(pd.DataFrame(), document, observations=on_machines)
 
 
-def paragraph(
-    pair: Pair, *observations: Mapping[str, Mapping[str, Any]], behind: Iterable[str] = ("dsl", "mss")
-) -> str:
+def paragraph(pair: Pair, *observations: Mapping[str, Mapping[str, Any]], on: Iterable[str] = ("dsl", "mss")) -> str:
     """The paragraph about `pair`."""
-    (text,) = level_ground(campaign(observations, pair, behind), [pair])
+    (text,) = level_ground(campaign(observations, pair, on), [pair])
     return text
 
 
@@ -59,7 +57,7 @@ def both(pair: Pair) -> dict[str, dict[str, Any]]:
 
 
 def test_tcp_plus_and_quic_differ_in_back_off_and_order_in_the_machines_numbers() -> None:
-    assert paragraph(STOCK, both(STOCK), behind=("dsl", "lte", "da2gc", "mss")) == (
+    assert paragraph(STOCK, both(STOCK), on=("dsl", "lte", "da2gc", "mss")) == (
         "QUIC and TCP+ differ besides the transport, as measured before the first run: window kept after one loss "
         "(0.85 against 0.70); bytes in front of an urgent response (2 kB against 548 kB); bytes sent against priority"
         " (0 % against 33 %); incremental responses sent in turns (76 % against 0 %); other responses sent in turns "
@@ -67,7 +65,7 @@ def test_tcp_plus_and_quic_differ_in_back_off_and_order_in_the_machines_numbers(
         "of a flight, window after a pause and pictures asked for at once. The transports themselves differ in round "
         "trips before the first request (1.1 against 2.1). Set differently, and not measured in this campaign: "
         "whether the browser knows beforehand what servers speak (yes against no); backup connections of the browser "
-        "(none against after 250 ms without an answer). The window kept matters where packets are lost: behind DA2GC "
+        "(none against after 250 ms without an answer). The window kept matters where packets are lost: on DA2GC "
         "(3.3 %) and MSS (6 %)."
     )
 
@@ -128,11 +126,11 @@ def test_what_was_not_looked_at_is_told_by_its_setting(name: str) -> None:
     text = paragraph(STOCK, observed)
     unmeasured = text[text.index("Set differently, and not measured in this campaign: ") :]
     assert (settings[name] in unmeasured) if name in settings else all(s not in text for s in settings.values())
-    assert "answer to a loss" not in unmeasured or "behind MSS (6 %)" in unmeasured
+    assert "answer to a loss" not in unmeasured or "on MSS (6 %)" in unmeasured
 
 
 def test_a_campaign_without_validation_says_that_nothing_was_measured_and_has_no_numbers() -> None:
-    text = paragraph(STOCK, behind=("dsl", "lte"))
+    text = paragraph(STOCK, on=("dsl", "lte"))
     assert text == (
         "How QUIC and TCP+ differ besides the transport was not measured in this campaign. By their settings: "
         "answer to a loss (cubic as 2 connections against cubic as 1 connection); order of service (urgency against as "
@@ -146,7 +144,7 @@ def test_a_link_that_repairs_its_losses_loses_nothing_and_chosen_packets_are_los
     table = campaign([both(STOCK)], STOCK, ["da2gc", "mss", "lte"])
     table.document.settings.networks["da2gc"]["retransmit_ms"] = 65
     table.document.settings.networks["lte"]["drop_down_packets"] = [120]
-    assert level_ground(table, [STOCK])[0].endswith("are lost: behind MSS (6 %) and LTE (chosen packets).")
+    assert level_ground(table, [STOCK])[0].endswith("are lost: on MSS (6 %) and LTE (chosen packets).")
 
 
 def test_settings_that_were_not_kept_are_not_known() -> None:
@@ -187,13 +185,13 @@ def test_what_is_deployed_is_not_on_level_ground() -> None:
     assert text == (
         "TCP+ and deployed-cold are compared as the web is deployed, not on level ground. The servers of deployed-cold "
         "speak HTTP/2 and HTTP/3; the browser learns that from their responses (Alt-Svc) while it loads the page, and "
-        "uses what it likes. It used HTTP/3 for 45.0 % of requests and 20.0 % of bytes behind DSL and 20.0 % of "
-        "requests and 0.0 % of bytes behind MSS, on average over the runs that count."
+        "uses what it likes. It used HTTP/3 for 45.0 % of requests and 20.0 % of bytes on DSL and 20.0 % of "
+        "requests and 0.0 % of bytes on MSS, on average over the runs that count."
     )
 
 
 def test_the_report_says_how_much_of_each_page_came_over_http3() -> None:
-    known = campaign((), ["tcp+", "deployed-warm"], behind=["dsl"])
+    known = campaign((), ["tcp+", "deployed-warm"], on=["dsl"])
     runs = pd.DataFrame(
         [
             ("news", "deployed-warm", True, 0.5, 0.2),

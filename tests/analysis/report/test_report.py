@@ -265,7 +265,7 @@ def test_the_summary_says_what_the_tables_say(campaign: Path) -> None:
     for network, name in (("dsl", "DSL"), ("lte", "LTE")):
         key = (table["network"] == network) & (table["reference"] == "tcp+") & (table["compared"] == "quic")
         row = table[key & (table["metric"] == "si")].iloc[0]
-        assert f"Behind {name}, QUIC&#39;s SI is {-100 * row['gain']:.1f} % lower than TCP+&#39;s" in text
+        assert f"On {name}, QUIC&#39;s SI is {-100 * row['gain']:.1f} % lower than TCP+&#39;s" in text
     assert "This campaign is simulated" in text
     assert "site-03 over QUIC" in text
 

@@ -29,16 +29,16 @@ def without(column: str, value: str) -> CampaignTable:
 
 def test_a_whole_campaign_has_what_it_was_to_have() -> None:
     findings = findings_of(TABLE, hypotheses.load())
-    assert scope(findings).startswith("4 sites behind DSL and LTE over TCP, TCP+ and QUIC: ")
+    assert scope(findings).startswith("4 sites on DSL and LTE over TCP, TCP+ and QUIC: ")
     assert runs_per_setting(findings) == (6, 6)
 
 
 @pytest.mark.parametrize(
     ("column", "value", "beginning"),
     [
-        ("site", "s01", "3 of 4 sites behind DSL and LTE over TCP, TCP+ and QUIC: "),
-        ("protocol", "quic", "4 sites behind DSL and LTE over TCP, TCP+ and QUIC: "),
-        ("network", "lte", "4 sites behind DSL and LTE over TCP, TCP+ and QUIC: "),
+        ("site", "s01", "3 of 4 sites on DSL and LTE over TCP, TCP+ and QUIC: "),
+        ("protocol", "quic", "4 sites on DSL and LTE over TCP, TCP+ and QUIC: "),
+        ("network", "lte", "4 sites on DSL and LTE over TCP, TCP+ and QUIC: "),
     ],
 )
 def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginning: str) -> None:
@@ -54,8 +54,8 @@ def test_what_was_withdrawn_is_said_with_the_reason(tmp_path: Path) -> None:
     reasons = {"s01": f"{WITHDRAWN}: its picture turns", "s02": "load_failed: no"}
     write_given_up(tmp_path, [GivenUp(site, "lte", reason, 12, "then") for site, reason in reasons.items()])
     texts = warnings(findings_of(replace(TABLE, folder=tmp_path), hypotheses.load()))
-    withdrawn = "s01 behind LTE was withdrawn: its runs do not count, and 12 were not made. Why: its picture turns."
-    failed = "s02 behind LTE failed alike over all protocols, so 12 of its runs were not made; the last reason was"
+    withdrawn = "s01 on LTE was withdrawn: its runs do not count, and 12 were not made. Why: its picture turns."
+    failed = "s02 on LTE failed alike over all protocols, so 12 of its runs were not made; the last reason was"
     assert withdrawn in texts
     assert f"{failed} load_failed: no." in texts
 

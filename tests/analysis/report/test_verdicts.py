@@ -46,7 +46,7 @@ def test_pages_that_differ_are_named_in_the_verdict(seed: int) -> None:
     findings = pages(gains.tolist(), 3, seed)
     (text,) = answer(findings)
     match = re.search(
-        r"average: (?:SI|PLT) behind (?:DSL|LTE), (\d+) of 10 are faster, from -(\d+) % to \+?(-?\d+) %, the next page "
+        r"average: (?:SI|PLT) on (?:DSL|LTE), (\d+) of 10 are faster, from -(\d+) % to \+?(-?\d+) %, the next page "
         r"like these: -(\d+) % to \+(\d+) %; also ",
         text,
     )
@@ -109,7 +109,7 @@ def test_slow_loads_that_contradict_the_typical_load_are_named(protocol: str, si
     name = re.escape({"quic": "QUIC", "tcp+": "TCP+"}[protocol])
     (text,) = answer(with_long_loads(protocol, 1))
     pattern = (
-        rf" Slow loads contradict: \w+ behind \w+, typical load {typical}[3-8] %, mean {mean}\d\d %"
+        rf" Slow loads contradict: \w+ on \w+, typical load {typical}[3-8] %, mean {mean}\d\d %"
         rf"(, 95th percentile {mean}\d+ %)?: one load in 1[2-8] over {name} is long"
     )
     assert re.search(pattern, text), text
@@ -136,9 +136,7 @@ def test_a_metric_that_does_not_follow_is_named(declared: Hypotheses, name: str)
     """LCP was only in a table of differences in ms."""
     findings = with_lcp(0.0, 1, declared)
     (text,) = answer(findings)
-    assert re.search(
-        rf" {name} does not follow SI: [+-][0-2]\.\d % behind DSL and [+-][0-2]\.\d % behind LTE\.", text
-    ), text
+    assert re.search(rf" {name} does not follow SI: [+-][0-2]\.\d % on DSL and [+-][0-2]\.\d % on LTE\.", text), text
     assert "PLT" not in text
     for sentence in headlines(findings):
         assert re.search(rf": faster; {name} does not follow SI: [+-][0-2]\.\d %\.", sentence), sentence

@@ -39,7 +39,7 @@ def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(brow
         browser.narrow(width)
         browser.open((tmp_path / "index.html").as_uri())
         assert browser.run("return document.documentElement.scrollWidth") <= width
-        assert browser.run("return document.title").startswith("site behind LTE: TCP+ run 1 and QUIC run 1")
+        assert browser.run("return document.title").startswith("site on LTE: TCP+ run 1 and QUIC run 1")
         assert browser.run(visible_rows) == REQUESTS
         # A key press does the same.
         browser.run("document.getElementById('show-differing').click()")

@@ -136,7 +136,7 @@ def test_the_median_run_is_the_nearest_to_both_medians_or_to_that_of_the_metric(
     assert median_run(runs, "s", "lte", "quic", "plt")[0]["run"] == 4
     runs.loc[3, "valid"] = False
     assert median_run(runs, "s", "lte", "quic", "plt")[0]["run"] != 4
-    with pytest.raises(EyelevelError, match="no run of s behind lte over tcp counts"):
+    with pytest.raises(EyelevelError, match="no run of s on lte over tcp counts"):
         median_run(runs, "s", "lte", "tcp")
     with pytest.raises(EyelevelError, match="no metric lcpp"):
         median_run(runs, "s", "lte", "quic", "lcpp")

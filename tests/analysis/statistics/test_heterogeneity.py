@@ -208,8 +208,8 @@ def test_an_answer_that_hangs_on_one_site_of_many() -> None:
     gains = np.append(np.full(37, np.log(0.64)), np.log(2.2))[None]
     texts = site_warnings(gains, runs=10, noise=0.05, seed=1)
     assert texts == [
-        "One site, s38, changes the mean gain of QUIC against TCP+: SI behind DSL -33.8 %, without it -35.9 %; also "
-        "PLT behind DSL."
+        "One site, s38, changes the mean gain of QUIC against TCP+: SI on DSL -33.8 %, without it -35.9 %; also "
+        "PLT on DSL."
     ]
 
 
@@ -225,7 +225,7 @@ def test_a_few_sites_of_another_sign_are_exceptions() -> None:
     few = np.append(np.full(36, -0.3), [0.2, 0.2])[None]
     texts = site_warnings(few, runs=10, noise=0.03, seed=4)
     assert texts[0] == (
-        "QUIC against TCP+ in SI behind DSL has exceptions: faster on 36 of 38 sites, but slower on s37 and s38."
+        "QUIC against TCP+ in SI on DSL has exceptions: faster on 36 of 38 sites, but slower on s37 and s38."
     )
 
 

@@ -155,7 +155,7 @@ def test_what_is_added_late_catches_up_before_the_others_go_on(sites: list[str],
     assert sum(block[0].site == "new" for block in after) == 6
 
 
-def test_wherever_a_campaign_stops_all_sites_but_one_have_been_behind_all_networks_as_often() -> None:
+def test_wherever_a_campaign_stops_all_sites_but_one_have_been_on_all_networks_as_often() -> None:
     blocks = [(block[0].site, block[0].network) for block in plan("abcdef", "wxyz", "pq", 3, 1)]
     for end in range(len(blocks) + 1):
         times = Counter(blocks[:end])

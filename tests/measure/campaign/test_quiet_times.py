@@ -203,7 +203,7 @@ def test_runs_of_two_quiet_times_are_not_compared(tmp_path: Path) -> None:
     second = replace(ROW, run=2, folder="runs/s/lte/tcp/2-1")
     for quiet_ms in (None, 3000.0):
         assert len(runs.load(campaign(tmp_path / f"{quiet_ms}", [ROW, replace(second, quiet_ms=quiet_ms)])).runs) == 2
-    with pytest.raises(EyelevelError, match="behind lte, runs ended after 1500 ms without a request and after 3000 ms"):
+    with pytest.raises(EyelevelError, match="on lte, runs ended after 1500 ms without a request and after 3000 ms"):
         runs.load(campaign(tmp_path / "mixed", [replace(ROW, quiet_ms=3000.0), replace(second, quiet_ms=1500.0)]))
     sound = campaign(tmp_path / "sound", [replace(ROW, quiet_ms=1500.0)], quiet_ms=1500)
     assert runs.load(sound).runs["quiet_ms"].tolist() == [1500]

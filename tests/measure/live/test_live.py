@@ -28,8 +28,8 @@ def test_a_live_load_is_kept_with_its_network_protocols_and_round_trips(tmp_path
     record = ["record", "https://www.demo-light.example/", "--into", str(tmp_path / "sites"), "--live", "1"]
     record += ["--net", "lte", "--origin-ca", str(machine_ca_certificate())]
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(tmp_path), "demo-light", "1"]
-    behind = [*shell(LTE, seed=1), "--", sys.executable, "-m", "eyelevel", *record]
-    command = [*namespaced("net", "mount"), sys.executable, *origin, *behind]
+    inside = [*shell(LTE, seed=1), "--", sys.executable, "-m", "eyelevel", *record]
+    command = [*namespaced("net", "mount"), sys.executable, *origin, *inside]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -227,7 +227,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(scope="module")
 def loads(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Load]:
-    """Two loads with the script and one without, over DSL."""
+    """Two loads with the script and one without, on DSL."""
     choices = {"one": True, "other": True, "as recorded": False}
     return {name: load_once(site, tmp_path_factory.mktemp("load"), choice) for name, choice in choices.items()}
 

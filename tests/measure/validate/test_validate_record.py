@@ -95,7 +95,7 @@ def test_other_programs_or_another_testbed_are_measured_anew(validation: Validat
     assert len(validation.campaign(tmp_path, *chosen)) == 2
 
 
-def test_networks_are_measured_anew_behind_other_shells(validation: Validation, tmp_path: Path) -> None:
+def test_networks_are_measured_anew_in_other_shells(validation: Validation, tmp_path: Path) -> None:
     assert len(validation.campaign(tmp_path, [NETWORKS["lte"]], [])) == 1
     assert len(validation.campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi")) == 1
     assert validation.campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi") == []
