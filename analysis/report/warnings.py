@@ -71,7 +71,8 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
         texts.append(
             f"The campaign is not over: {runs_tried(campaign)} of {campaign.settings.runs} declared runs of each "
             f"setting were tried; {plural('planned run', missing)} {'was' if missing == 1 else 'were'} not. Verdicts "
-            "hold also if it ends here, since each reading of the report is counted as a look."
+            "hold also if it ends here: there is a look after fixed numbers of runs, and each spends its part of the "
+            "error."
         )
     return texts
 

@@ -176,5 +176,5 @@ def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     return [
         f"{counts}: {len(first)} loads in a round, about {in_words(sum(of_network.values()))} ({by_network}), {source}",
         f"open: {len(remaining)} of {campaign.runs * len(first)} runs, about {in_words(seconds(remaining))}; whole "
-        "rounds come one after another: in each, one site after another on all networks",
+        "rounds come one after another; in each, every site is measured on all its networks before the next",
     ]

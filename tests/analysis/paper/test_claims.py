@@ -252,6 +252,12 @@ def test_that_all_conditions_hold_takes_no_correction_for_their_number() -> None
     assert judged.p_corrected == pytest.approx(0.0004 * len(CLAIMS))
 
 
+def test_the_least_certain_of_several_numbers_is_named_although_all_corrections_end_at_1() -> None:
+    conditions = [Condition(f"number {p}", p_for=p, p_against=1.0) for p in (0.2, 0.7, 0.3)]
+    judged = judge(conditions, 0.01)
+    assert judged.decisive == conditions[1] and judged.p_corrected == 1
+
+
 def test_a_condition_that_is_shown_is_no_evidence_against_its_claim() -> None:
     """It is shown to be faster, and by less than the margin."""
     both, open_ = Condition("both", p_for=1e-6, p_against=1e-6), Condition("open", p_for=0.5, p_against=0.5)

@@ -70,7 +70,7 @@ def test_a_campaign_that_is_not_over_says_so(campaign: CampaignTable) -> None:
     (text,) = warnings(with_settings(declaring(campaign, runs=[5]), runs=5))
     assert text == (
         "The campaign is not over: 4 of 5 declared runs of each setting were tried; 8 planned runs were not. Verdicts "
-        "hold also if it ends here, since each reading of the report is counted as a look."
+        "hold also if it ends here: there is a look after fixed numbers of runs, and each spends its part of the error."
     )
     # The campaign is over if the other runs were given up.
     write_given_up(campaign.folder, [GivenUp("site-01", "lte", "load_failed: no", 8, "then")])
