@@ -118,8 +118,7 @@ def judge(conditions: Sequence[Condition], significant_p: float, tested: int = l
             return Judged(DOES_NOT_HOLD, f"Does not hold: {written(strongest)}.", strongest, uncorrected, p)
     if len(measured) < len(deciding):
         return Judged(NOT_DECIDED, f"Not decided: the campaign lacks {_missing(deciding)}.")
-    # Corrected p values are cut off at 1.
-    p, _, weakest = max(measured, key=lambda one: (one[0], one[2].p_for))
+    p, _, weakest = max(measured, key=lambda one: (one[0], one[2].p_for))  # corrected p values end at 1
     verdict = HOLDS if p < significant_p else NOT_DECIDED
     others = f"; of {len(measured)} numbers this is the least certain" if len(measured) > 1 else ""
     return Judged(verdict, f"{verdict.capitalize()}: {written(weakest)}{others}.", weakest, weakest.p_for, p)
