@@ -158,7 +158,7 @@ def test_a_null_campaign_claims_a_difference_in_one_of_a_hundred_at_most(
     assert at_most(false, number, DECLARED.significant_p), false / number
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", [*NOISES, frames, drifting, lost])
 @pytest.mark.parametrize(
     ("sites", "blocks", "number"), [(1, 31, 20000), (12, 5, 12000), (12, 31, 6000), (38, 31, 3000)]
 )
@@ -166,10 +166,11 @@ def test_intervals_of_95_percent_cover_the_truth(
     noise: Noise, sites: int, blocks: int, number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     draw = np.random.default_rng([2, sites, blocks])
-    truth, covered, rows = np.log(0.9), 0, max(1, CHUNK // (sites * blocks))
-    for first in range(0, number, rows):
-        shape = (min(rows, number - first), sites, blocks)
-        low, high = mean_over_sites(truth + np.log(noise(draw, shape)) - np.log(noise(draw, shape))).interval(0.95)
+    truth, covered, at_once = np.log(0.9), 0, max(1, CHUNK // (sites * len(PROTOCOLS) * blocks))
+    for first in range(0, number, at_once):
+        times = noise(draw, (min(at_once, number - first), sites, len(PROTOCOLS), 1, blocks))
+        reference, compared = np.moveaxis(np.log(times[:, :, :2, 0]), 2, 0)
+        low, high = mean_over_sites(truth + compared - reference).interval(0.95)
         covered += int(((low <= truth) & (truth <= high)).sum())
     tell(capsys, "coverage", noise.__name__, sites, blocks, number, f"{covered / number:.2%}")
     assert between(covered, number, 0.935, 0.97), covered / number
