@@ -24,9 +24,9 @@ FILES = {
     RUNS: "All attempts at runs, a row each; runs.schema.json describes the columns",
     DOCUMENT: "Settings, versions of all programs, the machine, what the sites are",
     PLAN: "All runs in order, by block",
-    HYPOTHESES: "What was asked, as it was declared before the first run",
-    VALIDATION: "What was measured of networks and protocols before the first run",
-    VERDICTS: "What was decided about attempts later",
+    HYPOTHESES: "The question, as it was declared before the first run",
+    VALIDATION: "Measurements of networks and protocols before the first run",
+    VERDICTS: "Decisions about attempts that were made later",
     GIVEN_UP: "Sites that were given up or withdrawn on a network, and why",
     LAST_FRAMES: "Digests of how pages looked in the end, by which later runs are compared with these",
 }

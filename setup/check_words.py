@@ -1,7 +1,7 @@
 """Checks wording: names of values are nouns, and sentences begin with their subject.
 
-No variable, parameter or field may be named by one of PARTICIPLES. No sentence of a comment, a docstring or a document
-may begin with one of OPENINGS, except titles and questions.
+No variable, parameter or field may be named by one of PARTICIPLES. No sentence of a comment, a docstring, a text that
+the program writes, a template or a document may begin with one of OPENINGS, except questions and titles of documents.
 
 usage: check_words.py FILE…    prints each such place; fails if there is one
 """
@@ -21,11 +21,14 @@ BEGINNING = re.compile(
     rf"""(?:^[\s#/*!|>"'-]*|\|\s+|[.!?:][*_)"]*\s+|\(|"{{3}})((?:{"|".join(OPENINGS)})\b)""", re.MULTILINE
 )
 # Comments of languages that are not Python.
-COMMENTS = {".rs": "//", ".cc": "//", ".h": "//", ".js": "//", ".mjs": "//", ".sh": "#", ".toml": "#", ".txt": "#"}
+COMMENTS = {".rs": "//", ".cc": "//", ".h": "//", ".js": "//", ".mjs": "//", ".sh": "#", ".toml": "#", ".csv": "#"}
+# A string of fewer words is no sentence.
+LEAST_WORDS = 4
+TAG = re.compile(r"<[^>]*>|{[%{#].*?[%}#]}")
 
 
 def main(files: list[str]) -> int:
-    places = [f"{file}:{line}: {fault}" for file in map(Path, files) for line, fault in sorted(faults(file))]
+    places = [f"{file}:{line}: {fault}" for file in map(Path, files) for line, fault in sorted({*faults(file)})]
     print(*places, sep="\n" if places else "")
     return 1 if places else 0
 
@@ -35,9 +38,12 @@ def faults(file: Path) -> Iterator[tuple[int, str]]:
     source = file.read_text()
     if file.suffix == ".py":
         yield from participles(source)
-        texts = python_texts(source)
+        texts = python_texts(source, has_messages="tests" not in file.parts)
     elif file.suffix == ".md":
         texts = document_texts(source)
+    elif file.suffix == ".j2":
+        # A sentence may begin after a tag.
+        texts = document_texts(TAG.sub(" | ", source))
     else:
         texts = comments(source, COMMENTS[file.suffix])
     for line, text in texts:
@@ -62,9 +68,15 @@ def openings(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, begin), " ".join(sentence.split())[:60]
 
 
-def python_texts(source: str) -> Iterator[tuple[int, str]]:
-    """The first line and the text of each docstring and each comment; the lines of a comment are joined."""
+def python_texts(source: str, *, has_messages: bool) -> Iterator[tuple[int, str]]:
+    """The first line and the text of each docstring and each comment, whose lines are joined, and of the other strings
+    if it `has_messages`, with X for each value in them."""
     for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.JoinedStr(values=parts) if has_messages:
+                yield node.lineno, "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in parts)
+            case ast.Constant(value=str(text)) if has_messages and len(text.split()) >= LEAST_WORDS:
+                yield node.lineno, text
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
             match node.body[0]:
                 case ast.Expr(value=ast.Constant(value=str(text))) as docstring:

@@ -41,7 +41,7 @@ def varying_trace(least_mbps: float, most_mbps: float, seconds: int, seed: int, 
 @click.option("--most", default=150.0, show_default=True, help="Mbit/s.")
 @click.option("--seconds", default=30, show_default=True, help="Until it repeats.")
 @click.option("--every", default=1, show_default=True, help="For how many seconds a rate holds.")
-@click.option("--seed", default=2017, show_default=True, help="What the rates are drawn from.")
+@click.option("--seed", default=2017, show_default=True, help="The seed of the rates.")
 def main(file: Path, least: float, most: float, seconds: int, every: int, seed: int) -> None:
     """Write such a trace, packed by gzip, to FILE.
 

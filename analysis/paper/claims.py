@@ -149,7 +149,7 @@ def balance_of(table: pd.DataFrame, runs: int, sites: int) -> str:
     counts = table["verdict"].value_counts()
     holding, failing, open_ = (int(counts.get(verdict, 0)) for verdict in (HOLDS, DOES_NOT_HOLD, NOT_DECIDED))
     return (
-        f"Of {plural('claim', len(table))} of the paper, {holding} {'holds' if holding == 1 else 'hold'} in this "
+        f"{holding} of {plural('claim', len(table))} of the paper {'holds' if holding == 1 else 'hold'} in this "
         f"campaign, {failing} {'does' if failing == 1 else 'do'} not hold, and {open_} {'is' if open_ == 1 else 'are'} "
         f"not decided, by {plural('run', runs)} that count, of {plural('site', sites)}."
     )

@@ -103,7 +103,7 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
     added = [label(one.network) for one in by_network if one.network in question.added_networks]
     later = f" ({listing(added)} came to the campaign later, and is corrected alone)" if added else ""
     texts.append(
-        "What is compared is the Speed Index: the mean time at which what is visible of the page appears. A pair is "
+        "The Speed Index is compared: the mean time at which the visible part of the page appears. A pair is "
         "one load over each protocol, made one after the other, in random order. “Sooner” and “later” are said only "
         "where a test shows a difference, “no difference” only where a test shows that it is less than "
         f"{level(question.equivalence_margin)} either way. The chance that any of these words above is wrong is at "
@@ -174,7 +174,7 @@ def _share(share: float) -> str:
     """How much of the difference exists at the first byte. `share`: the difference at the first byte over the final
     one."""
     if share <= 0:
-        return "What differs when the page is seen comes after that, while the page's parts are loaded."
+        return "The difference arises after that, while the page's parts are loaded."
     if share >= MOST_OF_IT:
         return "So the difference is there before the page begins to arrive: it is that of the handshakes."
     return (

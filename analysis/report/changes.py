@@ -186,7 +186,7 @@ def _caveats(change: CampaignChange) -> list[str]:
         "page, even if it was repeated."
     )
     texts.append(
-        f"Of comparisons of two campaigns between which nothing has changed, {level(change.false_alarm_share)} at most "
+        f"At most {level(change.false_alarm_share)} of comparisons of two campaigns between which nothing has changed "
         "say that B is worse, if their runs are independent: if none share a slow hour of the machine."
     )
     recordings = change.differences["what"].str.fullmatch(r"settings sites \S+ sha256")
@@ -258,7 +258,7 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
             )
         ],
         "differences": [
-            ReportTable("differences", "What else differs between A and B", change.differences, differences)
+            ReportTable("differences", "Other differences between A and B", change.differences, differences)
         ],
     }
 

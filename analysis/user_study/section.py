@@ -153,7 +153,7 @@ def controls(who: Counted, key: Key) -> list[str]:
         return []
     return [
         f"Between identical films, people see a difference in {_interval(seen.mean, seen.low, seen.high)} of their "
-        "votes. What people notice between protocols is to be compared with that."
+        "votes. Compare their votes on protocols with that."
     ]
 
 
@@ -214,7 +214,7 @@ def _figures(answers: Answers) -> Iterator[ReportFigure]:
     if len(shares):
         protocols = list(dict.fromkeys(side.protocol for clip in answers.key.clips for side in clip.sides))
         caption = (
-            f"What people say of pairs; lines: {level(CONFIDENCE)} intervals over participants; in brackets: how many "
+            f"Answers on pairs; lines: {level(CONFIDENCE)} intervals over participants; in brackets: how many "
             "votes there are."
         )
         finding = "; ".join(
@@ -245,7 +245,7 @@ def _tables(answers: Answers) -> Iterator[ReportTable]:
     yield _table("participants", "Participants", table, {"participants": "participants", "number": "number"})
     of_site = {"site": "site"}
     if len(answers.differences):
-        yield _table("differences", "What is decided: preferences and ratings", answers.differences, DIFFERENCES)
+        yield _table("differences", "Decisions: preferences and ratings", answers.differences, DIFFERENCES)
     if len(answers.pairs):
         by_site = results.shares(answers.pairs, ("site", "network", "reference", "compared"))
         yield _table("shares", "Pairs: what people notice", answers.shares, SHARES)

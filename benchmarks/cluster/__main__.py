@@ -262,9 +262,9 @@ def quarters(course: Course) -> list[float]:
 @click.option("--group-size", default=10, show_default=True, help="Workers in each.")
 @click.option("--deaths", default=6, show_default=True, help="Groups that are killed, one after the other.")
 @click.option("--sites", default=38, show_default=True, help="With 4 networks and 5 protocols.")
-@click.option("--runs", default=31, show_default=True, help="Of each setting.")
+@click.option("--runs", default=31, show_default=True, help="Runs of each setting.")
 @click.option("--speed", default=10.0, show_default=True, help="How many times as fast as true runs.")
-@click.option("--evidence-share", default=0.1, show_default=True, help="Of the bytes of a true run's evidence.")
+@click.option("--evidence-share", default=0.1, show_default=True, help="Share of the bytes of a true run's evidence.")
 @click.option("--profile", type=click.Path(path_type=Path), help="Where to put the head's profile (cProfile).")
 @click.option("--json", "into", type=click.Path(path_type=Path), help="Where to put the numbers as JSON.")
 @reports_errors

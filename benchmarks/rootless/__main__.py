@@ -154,7 +154,7 @@ def percentages(difference: Estimate) -> Mapping[str, object]:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--user-id", required=True, type=click.IntRange(min=1), help="The ordinary user, by number.")
-@click.option("--delay-ms", default=20.0, show_default=True, help="Of the network of the round trips, one way.")
+@click.option("--delay-ms", default=20.0, show_default=True, help="The delay for round trips, one way.")
 @click.option("--turns", default=6, show_default=True, help="Networks for round trips, for each condition.")
 @click.option("--count", default=300, show_default=True, help="Round trips through each.")
 @click.option("--site", default="demo-news", show_default=True, help="A recorded site.")

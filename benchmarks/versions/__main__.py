@@ -129,7 +129,7 @@ def print_table(table: pd.DataFrame) -> None:
 @click.option("--nets", default="dsl,lte", show_default=True, help="Networks.")
 @click.option("--protocols", default="tcp+,quic", show_default=True, help="Protocols.")
 @click.option("--blocks", default=10, show_default=True, type=click.IntRange(min=1), help="Pairs of campaigns.")
-@click.option("--seed", default=1, show_default=True, help="What orders and losses are drawn from.")
+@click.option("--seed", default=1, show_default=True, help="The seed of orders and losses.")
 @click.option("--into", type=click.Path(path_type=Path), help="The folder of a comparison, new or to be resumed.")
 @click.option("--analyse", type=click.Path(path_type=Path), help="Only print what a comparison, or a campaign, says.")
 def main(

@@ -65,7 +65,7 @@ def page(results: Sequence[Result], versions: Mapping[str, str], machine: Mappin
         "",
         *(f"- **{word}**: {meaning}" for word, meaning in MEANINGS.items()),
         "",
-        "## What each test asks",
+        "## Questions of the tests",
         "",
         "In every load, each object must have arrived with its status and all its bytes, as the page itself found by",
         "their digests in the browser (SHA-256), every request must have used the version of HTTP that is tested, and",
@@ -81,7 +81,7 @@ def page(results: Sequence[Result], versions: Mapping[str, str], machine: Mappin
         "",
     ]
     if why := reasons(results):
-        lines += ["## What did not pass", "", *(f"- {line}" for line in why), ""]
+        lines += ["## Failures", "", *(f"- {line}" for line in why), ""]
     lines += ["## Programs", "", *_table(["program", "version"], [[*entry] for entry in versions.items()]), ""]
     return "\n".join(lines)
 

@@ -117,7 +117,7 @@ def limits(compared: Mapping[str, Compared]) -> list[str]:
     ]
     if single := [name for name, one in compared.items() if len(one.live.loads) == 1]:
         texts.append(
-            f"Of {listing(single)} there is one live load: how much the live loads would scatter is not known, and the "
+            f"There is one live load of {listing(single)}: how much the live loads would scatter is not known, and the "
             "error has no interval."
         )
     if older := [name for name, one in compared.items() if replayed_version(one.live) not in one.live.requests]:

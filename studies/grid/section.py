@@ -59,9 +59,9 @@ SET_UPS = {
     "the delay is the round trip's: their page of two small objects over TCP with TLS took four times 100 ms. Loss is "
     "on the uplink: 128 objects of 300 KB in 3.3 s are 94 Mbit/s, a hundred times what TCP reaches with a loss of "
     "2 % in the direction of its data (Mathis et al., CCR 1997).",
-    UNCONTROLLED: "The older study loaded pages over the web, with a round trip of 25 ms and what it added. What its "
-    "pages were besides their number of objects, how large these were and at which rate they came, the slides do not "
-    "say: sizes and rate here are chosen so that larger objects cost about as much more as theirs. Nothing else of "
+    UNCONTROLLED: "The older study loaded pages over the web, with a round trip of 25 ms and what it added. The slides "
+    "do not say what its pages were besides their number of objects, how large these were and at which rate they "
+    "came: sizes and rate here are chosen so that larger objects cost about as much more as theirs. Nothing else of "
     "theirs is in our pages, so that times cannot be compared with each other, but how they grow with the round trip "
     "and with losses can: 196 objects over HTTP/2 took their pages 56 ms longer for each further ms of round trip, "
     "and 25 over QUIC. With 200 ms added and no loss, their times over HTTP/2 are shorter than with 100 ms; so they "
@@ -243,7 +243,7 @@ def all_hop_changes(changes: pd.DataFrame, campaign: CampaignTable, declared: Hy
         },
     )  # fmt: skip
     note = "PLT: mean (loads). Change: of the locations of the logarithms; negative is faster with the hop."
-    return ReportTable("grid_hops", "What the hop changes", changes, texts, note)
+    return ReportTable("grid_hops", "Changes by the hop", changes, texts, note)
 
 
 def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> ReportTable:

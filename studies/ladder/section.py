@@ -145,7 +145,7 @@ def _transport(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     if HIDDEN_LOSSES in parts and VISIBLE_LOSSES in parts:
         visible, hidden = parts[VISIBLE_LOSSES], parts[HIDDEN_LOSSES]
         return [
-            f"Of the transport itself, head-of-line blocking and recovery after visible losses are "
+            f"Head-of-line blocking and recovery after visible losses, in the transport itself, are "
             f"{_interval_text(visible)}; when the link hides its losses, {_interval_text(hidden)} remains, which no "
             "rung explains."
         ]

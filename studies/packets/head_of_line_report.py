@@ -17,7 +17,7 @@ DEFINITIONS = (
     "Content is what servers sent on the streams of requests. From its arrival at the browser's end to its delivery a "
     "byte waits first for missing bytes of its own stream, as it would over any transport; then, over TCP, for the "
     "rest of its TLS record; then, once it is complete, for missing bytes of other streams in front of it: "
-    "head-of-line blocking. Of that, the column 'others' has the part in which the record was whole, the least that "
+    "head-of-line blocking. The column 'others' has the part of that in which the record was whole, the least that "
     "it may be; the column 'any gap of others' has the most, with the time in which the record was not whole either. "
     "QUIC's streams do not wait for each other; 'in one sequence' is what any gap of others would have been, had the "
     "same packets carried one sequence, as TCP's do, in the order of sending."
@@ -44,7 +44,7 @@ def table(runs: Sequence[CapturedRun]) -> ReportTable:
         "meanwhile. A gap opens when data arrives beyond the highest byte so far (QUIC: in a stream). The file has, "
         "for each cause, bytes, byte-seconds, the time, and the longest, median and mean wait."
     )
-    return ReportTable("packets_waits", "What data waited for after its arrival", data, text_table(data, columns), note)
+    return ReportTable("packets_waits", "Waits of data after its arrival", data, text_table(data, columns), note)
 
 
 def loads_table(runs: Sequence[CapturedRun]) -> ReportTable:
@@ -83,7 +83,7 @@ def figures(runs: Sequence[CapturedRun]) -> Iterator[ReportFigure]:
     data = summary(waits, SETTING, columns)
     least, most = data["runs"].min(), data["runs"].max()
     caption = (
-        "What content waited for between arrival and delivery at the browser's end: means of all bytes of "
+        "Waits of content between arrival and delivery at the browser's end: means of all bytes of "
         + (f"{least} to {most} loads" if least < most else plural("load", most))
         + " of each setting; whiskers: standard deviation over loads of the wait for other streams."
     )

@@ -126,9 +126,9 @@ def section(campaign: Path) -> Section | None:
 
 
 EXPLANATIONS = (
-    "What the servers' congestion control did while pages were loaded, after Kakhki et al., “Taking a Long Look at "
-    "QUIC” (IMC 2017), Figure 3. QUIC's servers log each packet sent, acknowledged or lost. The state of TCP's "
-    "connections is read from the kernel every 5 ms, so QUIC's logs are read at steps of 5 ms, too.",
+    "These are the states of the servers' congestion control while pages were loaded, after Kakhki et al., “Taking a "
+    "Long Look at QUIC” (IMC 2017), Figure 3. QUIC's servers log each packet sent, acknowledged or lost. The state of "
+    "TCP's connections is read from the kernel every 5 ms, so QUIC's logs are read at steps of 5 ms, too.",
     "Shares of time are means over runs, with Student's intervals; within a run they are those of all its connections, "
     "each by its time: from its beginning to the last acknowledgement before the page had all that it asked for. "
     "Where there is one run, or all have the same value, there is no interval. A connection is application limited "

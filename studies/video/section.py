@@ -138,13 +138,13 @@ def definitions() -> tuple[str, ...]:
     return (
         f"A rebuffer is a picture that stands still for {LEAST_REBUFFER_MS} ms beyond its time after the first frame, "
         "by the times at which frames were shown; rates are those of the qualities that were played, without sound. "
-        "Of a video that did not begin there are no rebuffers and no rate; its waiting is in the QoE.",
+        "A video that did not begin has no rebuffers and no rate; its waiting is in the QoE.",
         "In a rebuffer the player stops, or its sound goes on: Chromium lets it for as long as pictures are late by "
         "less than 3 s, and skips those that it should have shown meanwhile. So pictures that are always a little late "
         "can stand still for longer than those that are far too late, of which none is skipped. Where much was "
         "skipped, a protocol that brought more of the video may have the worse rebuffers and QoE; by the player's "
         "clock, which goes on with the sound, it need not.",
-        "What was loaded is what came until the end, played or not; the share is of all segments. A player stops "
+        "The loaded part came until the end, played or not; the share is of all segments. A player stops "
         "asking when its buffer is full, so where links are fast enough both say how large it is.",
         "QoE is the linear score of Yin et al. (SIGCOMM 2015): the rates of the played segments in Mbit/s, less all "
         f"changes of the rate, less {WAIT_MBPS_PER_S:g} for each second of waiting (before the first frame, and in "

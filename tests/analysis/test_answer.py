@@ -230,7 +230,7 @@ def test_why_says_how_much_of_the_difference_is_there_at_the_first_byte() -> Non
         "parts are loaded."
     )
     assert "it is that of the handshakes" in texts((-72, -80, -60), -75)
-    assert "comes after that" in texts((-72, -80, -60), 100)
+    assert "arises after that" in texts((-72, -80, -60), 100)
     assert texts((-5, -20, 10), -180) == "On LTE, no difference in the first byte is certain (-20 to +10 ms)."
     undecided = replace(LTE, verdict=NOT_DECIDED)
     assert texts((-72, -80, -60), -180, undecided).endswith("a round trip takes 74 ms.")

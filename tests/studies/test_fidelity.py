@@ -183,7 +183,7 @@ def test_the_report_tells_and_draws_the_errors_and_a_file_has_them(folder: Path)
     result = section(folder)
     assert result
     assert "PLT (page load time): the median error of 8 sites is 3.5 %" in result.paragraphs[0]
-    assert "Of h there is one live load" in " ".join(result.paragraphs)
+    assert "There is one live load of h" in " ".join(result.paragraphs)
     assert smallest_type(result.figures[0].draw(*result.figures[0].arguments)) >= SMALL
     assert len(result.tables[1].texts) == 16
     assert "PLT: the median error of 8 sites is 3.5 %" in summary(folder)

@@ -264,7 +264,7 @@ def test_the_section_says_what_is_shown_and_what_is_not(tmp_path: Path) -> None:
     assert "in a browser that knows nothing of the servers" in lte.lower()
     assert "initial window -9" in lead and "shorter send queue" not in lead
     assert "Not shown to: shorter send queue" in lte
-    assert "head-of-line blocking" in da2gc and "head-of-line blocking" not in lte
+    assert "Head-of-line blocking" in da2gc and "head-of-line blocking" not in lte
     assert "With 0.5 of one processor" in lte
     (figure,) = said.figures
     assert "LTE: 4 sites, 40 blocks, 560 runs, 0 attempts excluded" in figure.caption

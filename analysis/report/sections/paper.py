@@ -119,9 +119,10 @@ def paper_agreement(findings: Findings) -> str:
         return f"This campaign has none of the paper's {len(table)} numbers."
     signs, agrees = available["same_sign"], available["agrees"]
     return (
-        f"Of the paper's {len(table)} numbers this campaign has {len(available)}. Of {(signs != '').sum()} with a sign "
-        f"it agrees in {(signs == 'yes').sum()}; {(agrees == 'yes').sum()} of {(agrees != '').sum()} lie where a "
-        f"repetition of the paper would, of which {level(findings.declared.confidence)} do by definition. Its "
+        f"This campaign has {len(available)} of the paper's {len(table)} numbers. It agrees in "
+        f"{(signs == 'yes').sum()} of {(signs != '').sum()} signs; {(agrees == 'yes').sum()} of "
+        f"{(agrees != '').sum()} numbers lie where a repetition of the paper would, of which "
+        f"{level(findings.declared.confidence)} do by definition. Its "
         "browser, QUIC version and sites are not the paper's, so a difference is no error on either side."
     )
 

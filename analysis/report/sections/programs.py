@@ -142,7 +142,7 @@ def _sentence(rows: pd.DataFrame, confidence: float) -> str:
     programs = list(dict.fromkeys(map(program, rows["servers"], rows["browser"])))
     sites, blocks = (span(int(rows[name].min()), int(rows[name].max())) for name in ("sites", "blocks"))
     return (
-        f"was also measured with {listing(programs)}. Of {plural('comparison', len(rows))} of programs, each over "
+        f"was also measured with {listing(programs)}. {plural('comparison', len(rows))} of programs, each over "
         f"{sites} {'site' if sites == '1' else 'sites'} and {blocks} {'block' if blocks == '1' else 'blocks'}, "
-        f"{listing(parts)}."
+        f"{'was' if len(rows) == 1 else 'were'} made: {listing(parts)}."
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.report.waterfalls.loads import Load, LoadedRequest
-from analysis.text import ms, signed_ms
+from analysis.text import ms, plural, signed_ms
 
 # A difference of starts or durations is marked if it exceeds the larger of two thresholds: a thirtieth of a second,
 # since nobody sees smaller differences in a film, and a share of the time until the earlier load event, which is
@@ -142,7 +142,7 @@ def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> 
     words = Counter(text.partition(" ")[0] for row in both for text in row.differences)
     alone = [sum(row.requests[1 - side] is None for row in rows) for side in (0, 1)]
     return (
-        f"Of {len(both)} requests that both loads made, {words['starts']} differ in start and {words['takes']} in "
+        f"Both loads made {plural('request', len(both))}: {words['starts']} differ in start and {words['takes']} in "
         f"duration by more than {ms(threshold_ms)} ms, {words['other']} in order, {words['priority']} in priority. "
         f"A alone made {alone[0]}, B alone {alone[1]}."
     )

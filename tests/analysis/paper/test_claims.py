@@ -527,5 +527,5 @@ def test_each_number_beside_a_claim_says_how_many_runs_it_rests_on_itself() -> N
 
 def test_how_many_claims_hold_is_counted() -> None:
     table = pd.DataFrame({"verdict": [HOLDS, HOLDS, DOES_NOT_HOLD, NOT_DECIDED]})
-    text = "Of 4 claims of the paper, 2 hold in this campaign, 1 does not hold, and 1 is not decided, "
+    text = "2 of 4 claims of the paper hold in this campaign, 1 does not hold, and 1 is not decided, "
     assert balance_of(table, 9, 1) == f"{text}by 9 runs that count, of 1 site."
