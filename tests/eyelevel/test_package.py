@@ -64,7 +64,7 @@ def test_the_data_sheet_says_what_the_report_says_of_the_papers_claims(tmp_path:
     campaign, into = tmp_path / "late", tmp_path / "late-package"
     known_campaigns.write(campaign, "late")
     sheet = (write_package(campaign, into, "https://example.org/licence", report) / "README.md").read_text()
-    assert "Of 1 claim of the paper, 1 holds in this campaign, 0 do not hold, and 0 are not decided" in sheet
+    assert "1 of 1 claim of the paper holds in this campaign, 0 do not hold, and 0 are not decided" in sheet
     assert "| QUIC is faster. | DSL -9 % | holds | it is -8 %. | 12 | 96 |" in sheet
     assert "Runs that count by machine: bench " in sheet
 
