@@ -67,11 +67,11 @@ def _gaps(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
     starts = _by_block(known, "at", pair)
     gap = (starts[pair.compared] - starts[pair.reference]).abs().rename("gap")
     gaps = known.join(gap, on=["site", "block"])["gap"]
-    lone = known[gaps.isna()]
-    other = {pair.reference: pair.compared, pair.compared: pair.reference}
-    partners = known.assign(partner=known["at"], protocol=known["protocol"].replace(other))
-    nearest = pd.merge_asof(lone, partners, on="at", by=["site", "protocol"], direction="nearest")["partner"]
-    gaps[lone.index] = (nearest - lone["at"].array).abs().fillna(np.inf).array
+    if len(lone := known[gaps.isna()]):
+        other = {pair.reference: pair.compared, pair.compared: pair.reference}
+        partners = known.assign(partner=known["at"], protocol=known["protocol"].replace(other))
+        nearest = pd.merge_asof(lone, partners, on="at", by=["site", "protocol"], direction="nearest")["partner"]
+        gaps[lone.index] = (nearest - lone["at"].array).abs().fillna(np.inf).array
     return gaps.reindex(runs.index)
 
 

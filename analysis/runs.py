@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.networks import path_rtt_ms
@@ -172,9 +173,10 @@ def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
 
 def rows_of(table: pd.DataFrame, **values: object) -> pd.DataFrame:
     """The rows of `table` that have these values in the columns of these names."""
-    for column, value in values.items():
-        table = table[table[column] == value] if len(table) else table
-    return table
+    is_one = np.ones(len(table), dtype=bool)
+    for column, value in values.items() if len(table) else ():
+        is_one &= (table[column] == value).to_numpy(dtype=bool)
+    return table[is_one]
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 Nothing is left behind, sessions can be interrupted, timing tests run alone, and skipped and retried tests are counted.
 """
 
+import gc
 import os
 import shutil
 import signal
@@ -108,6 +109,13 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesScheduling:
     return ModulesScheduling(config, log, config.stash[SESSION].folder)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    # Collected tests stay until the end. Without this, the garbage collector would visit them again and again.
+    gc.collect()
+    gc.freeze()
 
 
 class Groups:
