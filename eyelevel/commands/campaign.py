@@ -71,12 +71,10 @@ def main(**options: Any) -> None:
     from eyelevel.measuring import carry_out, no_announcement
 
     campaign = planned_campaign(options, folder, original, runs)
-    announcement = no_announcement
-    if not original:
-        from eyelevel.announcement import announcement
     again, unnamed = continuation("campaign", folder), unnamed_variables(original, options, DECISIVE)
     how = MeasuringOptions.take(options, again=again, unnamed=unnamed, budget_s=budget_s)
-    carry_out(campaign, how, console, enough_runs if campaign.auto else never_enough, announcement)
+    enough = enough_runs if campaign.auto else never_enough
+    carry_out(campaign, how, console, enough, no_announcement if original else announcement)
     from analysis.report.first_answer import report
 
     report(folder, console)
@@ -84,6 +82,14 @@ def main(**options: Any) -> None:
         from analysis.stopping import saved_line, saving
 
         print_line(console, saved_line(saving(folder, enough_runs(folder))))
+
+
+def announcement(campaign: Campaign) -> list[str]:
+    """The lines to print before the new `campaign` (`eyelevel.announcement`). Raises EyelevelError."""
+    # Its libraries take a second to load, and many campaigns are refused or left before it.
+    from eyelevel.announcement import announcement
+
+    return announcement(campaign)
 
 
 def planned_campaign(
