@@ -51,8 +51,8 @@ def ca_certificate() -> Path:
 def tool(name: str) -> Path:
     """The absolute path of an installed program.
 
-    `make setup` links what it builds (`mm-*`, `quic_server`) and what npm installs (`node`, `browsertime`) into `bin/`
-    of the cache, which is searched before the system's folders.
+    `make setup` links what it builds (`mm-*`, `quic_server`, `browsertime-bundle`) and what npm installs (`node`,
+    `browsertime`) into `bin/` of the cache, which is searched before the system's folders.
 
     Raises EyelevelError when it is not installed; the message names the set-up that installs it.
     """

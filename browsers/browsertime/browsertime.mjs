@@ -3,13 +3,11 @@
 import { realpathSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-// The URL of Browsertime's program.
+// The URL of Browsertime's program, in the bundle that set-up makes (setup/bundle_browsertime.mjs).
 export const PROGRAM = pathToFileURL(realpathSync(process.argv[1]));
 
-// A module of Browsertime, by its path in `lib`.
-export function part(path) {
-  return import(new URL(`../lib/${path}`, PROGRAM));
-}
+// `part` returns the module of Browsertime that the program uses, by its path in `lib` without ".js".
+export const { part } = await import(new URL("browsertime.mjs", PROGRAM));
 
 // Replaces a method of a class by `make(original)`. Throws when there is no such method.
 export function replace(ofClass, method, make) {

@@ -12,8 +12,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { part, replace } from "./browsertime.mjs";
 
-const { MeasureVideo } = await part("core/engine/command/measure/video.js");
-const { SeleniumRunner } = await part("core/seleniumRunner.js");
+const { MeasureVideo } = await part("core/engine/command/measure/video");
+const { SeleniumRunner } = await part("core/seleniumRunner");
 
 // Just before and just after the last navigation began. A return visit has two navigations, and the last one is
 // measured.

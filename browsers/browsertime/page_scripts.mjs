@@ -12,7 +12,7 @@ const BENCHMARK = "cpuBenchmark";
 const file = fileURLToPath(new URL(`../browserscripts/browser/${BENCHMARK}.js`, PROGRAM));
 createRequire(PROGRAM).cache[file] = Object.assign(new Module(file), { filename: file, loaded: true });
 
-const { SeleniumRunner } = await part("core/seleniumRunner.js");
+const { SeleniumRunner } = await part("core/seleniumRunner");
 
 replace(
   SeleniumRunner,

@@ -3,7 +3,7 @@
 // this wait, and the replay ends all processes that are left.
 import { part, replace } from "./browsertime.mjs";
 
-const { Iteration } = await part("core/engine/iteration.js");
+const { Iteration } = await part("core/engine/iteration");
 
 replace(
   Iteration,

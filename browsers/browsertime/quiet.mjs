@@ -7,7 +7,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { part, replace } from "./browsertime.mjs";
 
-const { SeleniumRunner } = await part("core/seleniumRunner.js");
+const { SeleniumRunner } = await part("core/seleniumRunner");
 
 replace(
   SeleniumRunner,

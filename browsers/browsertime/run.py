@@ -85,7 +85,7 @@ def run_browsertime(
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
-    program = tool("browsertime").resolve()
+    program = tool("browsertime-bundle").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
     # Our own Node runs Browsertime. The first line of Browsertime's script would take the first Node in PATH.
     command: list[str | Path] = [tool("node")]

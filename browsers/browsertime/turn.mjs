@@ -10,9 +10,9 @@
 import { Socket } from "node:net";
 import { part, replace } from "./browsertime.mjs";
 
-const { Iteration } = await part("core/engine/iteration.js");
-const { Measure } = await part("core/engine/command/measure.js");
-const { MeasureVideo } = await part("core/engine/command/measure/video.js");
+const { Iteration } = await part("core/engine/iteration");
+const { Measure } = await part("core/engine/command/measure");
+const { MeasureVideo } = await part("core/engine/command/measure/video");
 
 const turns = new Socket({ fd: 0, readable: true, writable: true });
 const giveUp = () => process.exit(1);

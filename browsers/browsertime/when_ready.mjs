@@ -15,11 +15,11 @@ const DIALOG_LETTERS = 200;
 const PAINTED = "return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));";
 const IS_ORANGE = "return document.getElementById('browsertime-orange') !== null;";
 
-const { Iteration } = await part("core/engine/iteration.js");
-const { MeasureVideo } = await part("core/engine/command/measure/video.js");
-const { SeleniumRunner } = await part("core/seleniumRunner.js");
-const { setOrangeBackground } = await part("video/screenRecording/setOrangeBackground.js");
-const { Video } = await part("video/video.js");
+const { Iteration } = await part("core/engine/iteration");
+const { MeasureVideo } = await part("core/engine/command/measure/video");
+const { SeleniumRunner } = await part("core/seleniumRunner");
+const { setOrangeBackground } = await part("video/screenRecording/setOrangeBackground");
+const { Video } = await part("video/video");
 
 // Resolves when the film has begun, to how long that took.
 let filming = Promise.resolve(null);

@@ -3,7 +3,7 @@
 // HAR, so the entries that are read here are kept for Browsertime.
 import { part, replace } from "../browsertime/browsertime.mjs";
 
-const { SeleniumRunner } = await part("core/seleniumRunner.js");
+const { SeleniumRunner } = await part("core/seleniumRunner");
 const { getLogs } = SeleniumRunner.prototype;
 
 const LOG = "performance";

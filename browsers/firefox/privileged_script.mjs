@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { part, replace } from "../browsertime/browsertime.mjs";
 
-const { Firefox } = await part("firefox/webdriver/firefox.js");
+const { Firefox } = await part("firefox/webdriver/firefox");
 
 // Makes the script `name` run in Firefox. Its argument is the result of `argumentOf` for Browsertime's options; if that
 // is nothing, the script does not run. If this is called for several scripts, the last one runs first.

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { part } from "../browsertime/browsertime.mjs";
 import { logOf } from "./network_log.mjs";
 
-const { SeleniumRunner } = await part("core/seleniumRunner.js");
+const { SeleniumRunner } = await part("core/seleniumRunner");
 
 SeleniumRunner.prototype.requestsUnderWay = async function () {
   const underWay = new Set();

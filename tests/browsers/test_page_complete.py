@@ -12,7 +12,7 @@ from base.places import tool
 from browsers.browsertime.configuration import PAGE_COMPLETE, POLL_MS
 from browsers.browsertime.run import SCRIPTS
 
-BROWSERTIME = tool("browsertime").resolve()
+PROGRAM = tool("browsertime-bundle").resolve()
 QUIET_MS = 3000
 
 # Prints the answer of the page's script for these times of the page: now, the end of its load event, and the ends of
@@ -29,7 +29,8 @@ console.log(JSON.stringify(new Function(check)(poll, quiet)));
 """
 # A driver whose page gives the answers in `answers`, one after another, and then says that it has finished.
 WAIT = """
-const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
+const { part } = await import(BROWSERTIME);
+const { SeleniumRunner } = await part("core/seleniumRunner");
 const [answers, limit, underWay] = [ANSWERS, LIMIT, UNDER_WAY];
 const given = [];
 const runner = {
@@ -62,8 +63,9 @@ process.exit();
 """
 # A page that evaluates the driver's scripts; if FAILS, the first one fails.
 COLLECT = """
-const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
-const { allScriptCategories, getScriptsForCategories } = await import("LIBRARY/support/browserScript.js");
+const { part } = await import(BROWSERTIME);
+const { SeleniumRunner } = await part("core/seleniumRunner");
+const { allScriptCategories, getScriptsForCategories } = await part("support/browserScript");
 let clocks = 0;
 const { now } = performance;
 performance.now = () => { clocks += 1; return now.call(performance); };
@@ -101,13 +103,12 @@ def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> A
 
     Each name in `values` is replaced in `script` by its value.
     """
-    for name, value in {"LIBRARY": None, **values}.items():
-        text = (BROWSERTIME.parents[1] / "lib").as_uri() if name == "LIBRARY" else json.dumps(value)
-        script = script.replace(name, text)
+    for name, value in {"BROWSERTIME": (SCRIPTS / "browsertime.mjs").as_uri(), **values}.items():
+        script = script.replace(name, json.dumps(value))
     file = tmp_path / "script.mjs"
     file.write_text(script)
     preloaded: list[str | Path] = ["--import", SCRIPTS / change, "--import", file]
-    command: list[str | Path] = [tool("node"), *preloaded, BROWSERTIME, "--version"]
+    command: list[str | Path] = [tool("node"), *preloaded, PROGRAM, "--version"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
