@@ -79,9 +79,8 @@ def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
     campaign = findings.campaign
     in_first = [name for name in findings.samples.networks if campaign.clients[name].network == name]
     samples = findings.samples.on(in_first)
-    return claims(
-        ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)
-    )
+    inputs = ClaimInputs(samples, findings.declared, findings["confirmatory"], campaign.rtt_ms, campaign.site_facts)
+    return claims(inputs)
 
 
 # These analyses read the tables of those above.
@@ -118,8 +117,7 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
     findings = Findings(campaign, samples, hypotheses, declared)
     for number, stage in enumerate(STAGES):
         jobs = {name: pool.submit(_table, number, name, findings) for name in stage}
-        tables = {name: job.result() for name, job in jobs.items()}
-        findings = replace(findings, tables={**findings.tables, **tables})
+        findings = replace(findings, tables={**findings.tables, **{name: job.result() for name, job in jobs.items()}})
     return findings
 
 

@@ -91,13 +91,11 @@ def in_places(tried: pd.DataFrame) -> pd.DataFrame:
 def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:
     """A column of `tried_runs` as an array: networks x sites (in alphabetical order) x protocols x blocks (from index 0
     on at each network and site); NaN where there is no run."""
-    places = tried.groupby(["network", "site"])["block"].rank("dense").astype(int)
-    axes = (list(networks), sorted(set(tried["site"])), list(protocols), range(1, max(places, default=0) + 1))
-    names = (tried["network"], tried["site"], tried["protocol"], places)
-    index = np.stack([pd.Index(axis).get_indexer(along) for axis, along in zip(axes, names, strict=True)])
-    values = tried[column].to_numpy(dtype=float)
+    named = tried[SETTING].assign(place=tried.groupby(["network", "site"])["block"].rank("dense").astype(int))
+    axes = (list(networks), sorted(set(tried["site"])), list(protocols), range(1, max(named["place"], default=0) + 1))
+    index = np.stack([pd.Index(axis).get_indexer(named[name]) for axis, name in zip(axes, named, strict=True)])
+    cells, values = np.full([len(axis) for axis in axes], np.nan), tried[column].to_numpy(dtype=float)
     is_known = (index >= 0).all(axis=0) & ~np.isnan(values)
-    cells = np.full([len(axis) for axis in axes], np.nan)
     cells[*index[:, is_known]] = values[is_known]
     return cells
 

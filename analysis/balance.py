@@ -64,8 +64,7 @@ def _by_block(runs: pd.DataFrame, column: str, pair: Pair) -> pd.DataFrame:
 def _gaps(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
     """The minutes between each run and its partner; NaN if the run's start is unknown, inf if it has no partner."""
     known = runs.assign(at=(runs["started"] - EPOCH) / MINUTE).dropna(subset="at")
-    starts = _by_block(known, "at", pair)
-    gap = (starts[pair.compared] - starts[pair.reference]).abs().rename("gap")
+    gap = _by_block(known, "at", pair).diff(axis=1)[pair.compared].abs().rename("gap")
     gaps = known.join(gap, on=["site", "block"])["gap"]
     if len(lone := known[gaps.isna()]):
         other = {pair.reference: pair.compared, pair.compared: pair.reference}

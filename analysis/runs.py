@@ -173,10 +173,9 @@ def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
 
 def rows_of(table: pd.DataFrame, **values: object) -> pd.DataFrame:
     """The rows of `table` that have these values in the columns of these names."""
-    is_one = np.ones(len(table), dtype=bool)
-    for column, value in values.items() if len(table) else ():
-        is_one &= (table[column] == value).to_numpy(dtype=bool)
-    return table[is_one]
+    if not (values and len(table)):
+        return table
+    return table[np.logical_and.reduce([(table[name] == value).to_numpy() for name, value in values.items()])]
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
