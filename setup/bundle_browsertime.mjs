@@ -1,5 +1,5 @@
 // Bundles Browsertime's program and all modules that it uses, without changing what they do. Node starts the bundle in
-// less than half the time that it needs to find and load some 750 files.
+// half the time that it needs to find and load some 750 files.
 //
 // usage: node setup/bundle_browsertime.mjs PACKAGE    the folder of Browsertime's package
 //

@@ -95,7 +95,7 @@ def _version(name: str, option: str) -> str:
 
 
 def _browsertime() -> str:
-    package = tool("browsertime").resolve().parents[1] / "package.json"
+    package = tool("browsertime-bundle").resolve().parents[1] / "package.json"
     return _first_match(str(package), r'^\s*"version":\s*"([^"]+)"') or "unknown"
 
 

@@ -1,5 +1,4 @@
-# Browsertime and the Node it runs on, as package-lock.json has them, and a bundle of it. npm comes with the Python
-# packages.
+# Browsertime and the Node it runs on, as package-lock.json has them. npm comes with the Python packages.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="Browsertime"
@@ -8,23 +7,20 @@ remedy="can npm reach its package registry?"
 FOLDER=$EYELEVEL_CACHE/node
 
 inputs() {
-  cat "$PROJECT/package.json" "$PROJECT/package-lock.json" "$PROJECT/setup/bundle_browsertime.mjs"
+  cat "$PROJECT/package.json" "$PROJECT/package-lock.json"
 }
 
 present() {
-  [[ -x $EYELEVEL_CACHE/bin/node && -x $EYELEVEL_CACHE/bin/browsertime && -x $EYELEVEL_CACHE/bin/browsertime-bundle ]]
+  [[ -x $EYELEVEL_CACHE/bin/node && -x $EYELEVEL_CACHE/bin/browsertime ]]
 }
 
 act() {
-  local packages=$FOLDER/node_modules
   mkdir -p "$FOLDER"
   cp "$PROJECT/package.json" "$PROJECT/package-lock.json" "$FOLDER"
   # Run no scripts of packages: they would download browsers and drivers, which come from the system here. Without the
   # variable, Node would leave a cache of compiled code in /tmp.
   PATH=$EYELEVEL_CACHE/venv/bin:$PATH NODE_DISABLE_COMPILE_CACHE=1 \
     npm ci --prefix "$FOLDER" --ignore-scripts --no-audit --no-fund --no-update-notifier
-  "$packages/.bin/node" setup/bundle_browsertime.mjs "$packages/browsertime"
-  install_program node "$packages/.bin/node"
-  install_program browsertime "$packages/.bin/browsertime"
-  install_program browsertime-bundle "$packages/browsertime/bundle/program.mjs"
+  install_program node "$FOLDER/node_modules/.bin/node"
+  install_program browsertime "$FOLDER/node_modules/.bin/browsertime"
 }
