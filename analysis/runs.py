@@ -172,7 +172,7 @@ def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
 
 
 def rows_of(table: pd.DataFrame, **values: object) -> pd.DataFrame:
-    """The rows of `table` that have these values in the columns of these names."""
+    """The rows of `table` that have these values in the columns of these names, none of which lacks a value."""
     if not (values and len(table)):
         return table
     return table[np.logical_and.reduce([(table[name] == value).to_numpy() for name, value in values.items()])]

@@ -144,8 +144,9 @@ def definitions() -> tuple[str, ...]:
         "can stand still for longer than those that are far too late, of which none is skipped. Where much was "
         "skipped, a protocol that brought more of the video may have the worse rebuffers and QoE; by the player's "
         "clock, which goes on with the sound, it need not.",
-        "The loaded part came until the end, played or not; the share is of all segments. A player stops "
-        "asking when its buffer is full, so where links are fast enough both say how large it is.",
+        "“Video loaded” is the length of the segments that came until the end, played or not, and “share loaded” is "
+        "its share of the whole video. A player stops asking when its buffer is full, so where links are fast enough "
+        "both say how large it is.",
         "QoE is the linear score of Yin et al. (SIGCOMM 2015): the rates of the played segments in Mbit/s, less all "
         f"changes of the rate, less {WAIT_MBPS_PER_S:g} for each second of waiting (before the first frame, and in "
         "rebuffers); the sum over as many segments as could have been played. The weights are theirs, for rates of up "

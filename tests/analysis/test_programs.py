@@ -173,7 +173,7 @@ def test_what_a_browser_changes_is_found_and_what_a_server_does_not_change_is_no
     assert servers["verdict"].isin((INDEPENDENT, NOT_DECIDED)).all() and (servers["verdict"] == INDEPENDENT).any()
     assert (table["sites"] == 12).all() and (table["blocks"] == 12 * 31).all()
     (sentence,) = sentences(table, 0.95, known("programs")[0].document.settings.protocols)
-    assert "in 4 it depends on the program" in sentence and "12 comparisons of programs" in sentence
+    assert "in 4 the difference depends on the program" in sentence and "12 comparisons of programs" in sentence
 
 
 def test_programs_that_are_alike_are_said_to_be(known: Callable[[str], Tables]) -> None:

@@ -130,11 +130,11 @@ def _not_the_program(rows: pd.DataFrame, decided: Decisions) -> str:
 def _sentence(rows: pd.DataFrame, confidence: float) -> str:
     most = rows.loc[np.log1p(rows["difference"]).abs().where(rows["verdict"] == DEPENDS, -1).idxmax()]
     texts = {
-        DEPENDS: f"it depends on the program (most on {label(most['network'])} in {label(most['metric'])}: "
+        DEPENDS: f"the difference depends on the program (most on {label(most['network'])} in {label(most['metric'])}: "
         f"{program(most['servers'], most['browser'])} changes its ratio by {percent(most['difference'])} beside "
         f"{program(most['servers_before'], most['browser_before'])}, {level(confidence)} interval "
         f"{percent_interval(most['difference_low'], most['difference_high'])})",
-        INDEPENDENT: f"it does not by more than {level(PROGRAM_MARGIN)}",
+        INDEPENDENT: f"the difference does not change by more than {level(PROGRAM_MARGIN)}",
         NOT_DECIDED: "that is not decided",
     }
     numbers = rows["verdict"].value_counts()

@@ -142,7 +142,7 @@ def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> 
     words = Counter(text.partition(" ")[0] for row in both for text in row.differences)
     alone = [sum(row.requests[1 - side] is None for row in rows) for side in (0, 1)]
     return (
-        f"Both loads made {plural('request', len(both))}: {words['starts']} differ in start and {words['takes']} in "
-        f"duration by more than {ms(threshold_ms)} ms, {words['other']} in order, {words['priority']} in priority. "
-        f"A alone made {alone[0]}, B alone {alone[1]}."
+        f"Both loads have {plural('request', len(both))} in common: {words['starts']} differ in start and "
+        f"{words['takes']} in duration by more than {ms(threshold_ms)} ms, {words['other']} in order, "
+        f"{words['priority']} in priority. A alone made {alone[0]}, B alone {alone[1]}."
     )

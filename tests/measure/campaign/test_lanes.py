@@ -308,6 +308,7 @@ def test_each_lane_has_canaries_of_its_own() -> None:
 @pytest.mark.needs_browser
 @pytest.mark.needs_namespaces
 @pytest.mark.loads
+@pytest.mark.timing  # at idle priority, no browser starts next to other tests
 def test_loads_that_share_processors_count_and_their_busy_beginnings_do_not_meet(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     campaign = Campaign(
