@@ -9,14 +9,16 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
-
-import cattrs
-from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, IterableValidationNote
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from base.bounded import parse_json
 from base.errors import EyelevelError
+
+# Processes of a replay import the types of settings, but convert none: they must not wait for cattrs.
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 T = TypeVar("T")
 
@@ -24,14 +26,14 @@ T = TypeVar("T")
 def structured(document: Any, kind: type[T], where: str) -> T:
     """`document` as a `kind`. Raises EyelevelError with one line that begins with `where` and names the key."""
     try:
-        return _CONVERTER.structure(document, kind)
+        return _converter().structure(document, kind)
     except Exception as error:
         raise EyelevelError(f"{where}{_fault(error, [])}") from None
 
 
 def unstructured(value: Any) -> Any:
     """`value` as a document that JSON takes: the inverse of `structured`."""
-    return _CONVERTER.unstructure(value)
+    return _converter().unstructure(value)
 
 
 def from_json(text: str, kind: type[T], where: str) -> T:
@@ -50,6 +52,8 @@ def to_json(value: Any) -> str:
 
 def _fault(error: BaseException, path: list[str]) -> str:
     """The first fault, and its place in the document."""
+    from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, IterableValidationNote
+
     for note in getattr(error, "__notes__", ()):
         if isinstance(note, AttributeValidationNote):
             path = [*path, note.name]
@@ -96,14 +100,14 @@ def _tuple(value: Any, kind: Any) -> tuple[Any, ...]:
     kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else list(arguments)
     if len(kinds) != len(value):
         raise ValueError(f"must be a list of {len(kinds)}, not of {len(value)}")
-    return tuple(_CONVERTER.structure(entry, one) for entry, one in zip(value, kinds, strict=True))
+    return tuple(_converter().structure(entry, one) for entry, one in zip(value, kinds, strict=True))
 
 
 def _mapping(value: Any, kind: Any) -> dict[Any, Any]:
     if not isinstance(value, Mapping):
         raise ValueError(f"must be a table, not {value!r}")
     key_kind, value_kind = get_args(kind)
-    structure = _CONVERTER.structure
+    structure = _converter().structure
     return {structure(key, key_kind): structure(entry, value_kind) for key, entry in value.items()}
 
 
@@ -115,9 +119,14 @@ def _is_mapping(kind: Any) -> bool:
     return get_origin(kind) in (dict, Mapping)
 
 
-_CONVERTER = cattrs.Converter(forbid_extra_keys=True)
-for _kind in _PRIMITIVES:
-    _CONVERTER.register_structure_hook(_kind, _primitive)
-_CONVERTER.register_unstructure_hook(Path, str)
-_CONVERTER.register_structure_hook_func(_is_tuple, _tuple)
-_CONVERTER.register_structure_hook_func(_is_mapping, _mapping)
+@cache
+def _converter() -> "Converter":
+    from cattrs import Converter
+
+    converter = Converter(forbid_extra_keys=True)
+    for kind in _PRIMITIVES:
+        converter.register_structure_hook(kind, _primitive)
+    converter.register_unstructure_hook(Path, str)
+    converter.register_structure_hook_func(_is_tuple, _tuple)
+    converter.register_structure_hook_func(_is_mapping, _mapping)
+    return converter

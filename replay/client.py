@@ -10,7 +10,7 @@ import sys
 
 from base.errors import reports_errors
 from base.places import ca_certificate
-from base.structure import from_json
+from base.portable import from_argument
 from replay import names, world
 from replay.shells.registry import shells_named
 from replay.spec import CONTROL, ReplaySpec
@@ -43,4 +43,4 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(from_json(sys.argv[1], ReplaySpec, "the replay's specification"), sys.argv[2:])
+    main(from_argument(sys.argv[1]), sys.argv[2:])

@@ -17,8 +17,8 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import read_json
+from base.portable import as_argument
 from base.processes import running
-from base.structure import to_json
 from replay.spec import PRIVATE, ReplaySpec
 from tuning.cross_traffic import Flow, flows_of, steady_s
 
@@ -68,7 +68,7 @@ def accompanied(spec: ReplaySpec, connection: socket.socket, evidence: dict[str,
     settle_s = 0.0 if spec.flows else steady_s(spec.network) * (1 + draws.random())
     cross_traffic = CrossTrafficSpec(flows, client, round(settle_s, 3), draws.getrandbits(32), spec.qlog is not None)
     FOLDER.mkdir()
-    command = [sys.executable, "-m", "replay.cross_traffic_flows", to_json(cross_traffic)]
+    command = [sys.executable, "-m", "replay.cross_traffic_flows", as_argument(cross_traffic)]
     try:
         with running("the cross traffic", command, FOLDER / "cross_traffic.log", stdout=subprocess.PIPE) as process:
             process.first_line()

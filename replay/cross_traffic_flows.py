@@ -31,9 +31,9 @@ from base.files import write_json
 from base.jail import hand_over
 from base.network_namespaces import NetworkNamespace
 from base.places import ca_certificate, tool
+from base.portable import from_argument
 from base.processes import run_program
 from base.qlog import METRICS, read_qlogs
-from base.structure import from_json
 from record.cross_traffic import FILE_PATH, HOST, generate
 from record.site import Site, write_site
 from replay import world
@@ -423,4 +423,4 @@ def main(spec: CrossTrafficSpec) -> None:
 
 
 if __name__ == "__main__":
-    main(from_json(sys.argv[1], CrossTrafficSpec, "the specification of the cross_traffic"))
+    main(from_argument(sys.argv[1]))

@@ -21,9 +21,9 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.jail import file_in, hand_over
+from base.portable import as_argument, from_argument
 from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
 from base.qlog import QLOG_ENDING
-from base.structure import from_json, to_json
 from record.connections import http1_servers
 from record.site import Site
 from replay import names, world
@@ -101,7 +101,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     evidence["http1_servers"] = sorted(http1)
     evidence["shells"] = nested.record
     client = [*pinned(spec.emulator_cores), *nested.command]
-    client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
+    client += [sys.executable, "-m", "replay.client", as_argument(spec), *command]
     # The client's side starts at the same time as the servers; the client continues when they are ready.
     with (
         _kept_logs(spec, logs, evidence),
@@ -278,5 +278,4 @@ def _await_exit(stack: "subprocess.Popen[bytes]", leash: int) -> int:
 
 
 if __name__ == "__main__":
-    replay_spec = from_json(sys.argv[3], ReplaySpec, "the replay's specification")
-    main(int(sys.argv[1]), int(sys.argv[2]), replay_spec, sys.argv[4:])
+    main(int(sys.argv[1]), int(sys.argv[2]), from_argument(sys.argv[3]), sys.argv[4:])

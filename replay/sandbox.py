@@ -20,9 +20,9 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir
+from base.portable import as_argument
 from base.privileges import require_namespaces
 from base.processes import end_within, first_readable
-from base.structure import to_json
 from replay.hops.registry import require_served_on
 from replay.shells.registry import require_emulated
 from replay.spec import ReplayOutcome, ReplaySpec
@@ -59,7 +59,7 @@ class Replay:
         self._site = spec.site.name
         leash_end, self._leash = os.pipe()
         self.ended, report_end = os.pipe()
-        inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), to_json(spec), *command]
+        inside = [sys.executable, "-m", "replay.inside", str(leash_end), str(report_end), as_argument(spec), *command]
         try:
             self._process = subprocess.Popen(
                 [*beginning, *namespaced("mount", "net", "ipc"), *inside],

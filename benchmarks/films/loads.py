@@ -12,7 +12,7 @@ from benchmarks.films.pages import made_site
 from browsers.browsertime.configuration import QUIET_MS
 from dataset.run_files import LOG, TIMES
 from measure.run.evidence import Evidence, analyse_film, read_evidence
-from measure.run.visit import VisitSpec
+from measure.run.visit_spec import VisitSpec
 from replay import ReplaySpec, run
 from tuning import networks, protocols
 

@@ -22,7 +22,8 @@ def main(
     eyelevel load --site demo-news --proto quic --into results/visit
     """
     from measure.run.aliases import choose_protocol
-    from measure.run.visit import VisitSpec, visit
+    from measure.run.visit import visit
+    from measure.run.visit_spec import VisitSpec
     from record.collection import choose_site
     from servers.registry import server_of
     from tuning import protocols

@@ -25,7 +25,7 @@ from measure.run.browser import load_limit_s
 from measure.run.evidence import last_line
 from measure.run.setting import Setting
 from measure.run.turn import LATEST_S, OVER, PAINTED, QUIET, READY, UP, Prompter
-from measure.run.visit import VisitSpec
+from measure.run.visit_spec import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
 from replay.hops.registry import proxy_of
 from servers.registry import server_of

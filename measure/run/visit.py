@@ -1,7 +1,7 @@
 """`python -m measure.run.visit SPEC`: load a replayed site once in a fresh browser, and film it.
 
-This is the client of a replay; it must never know whether the load will count. SPEC is a `VisitSpec` as JSON. The visit
-leaves these files in its folder:
+This is the client of a replay; it must never know whether the load will count. SPEC is a `VisitSpec`, as
+`VisitSpec.command` passes it. The visit leaves these files in its folder:
 
     film.changes             the film: each change of the screen, from the orange before the navigation on (`films.log`)
     navigation.json          when the page was navigated to, by its own clock (ms since 1970)
@@ -24,15 +24,15 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from base.display import DISPLAY, KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
 from base.jail import Jail, file_in, opened_in
 from base.places import ca_certificate, tool
-from base.structure import from_json, to_json
-from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
+from base.portable import from_argument
+from browsers.browsertime.configuration import READINESS, configuration
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
 from browsers.registry import browser_named
@@ -40,11 +40,10 @@ from dataset.run_files import FILM_LOG, HAR, LOG, NAVIGATION, TIMES, TIMINGS
 from films.log import has_changes
 from measure.instruments.contract import instruments
 from measure.run.browser import page_of, refusal
-from measure.run.turn import LATEST_S, turn_of_visit
+from measure.run.turn import turn_of_visit
+from measure.run.visit_spec import VisitSpec
 from record.site import Site
-from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import device_of
-from tuning.protocols import Protocol
 
 # Where Browsertime's results have the film, and where they have it while it is being made.
 RECORDED, UNDER_WAY = "video/1.mp4", "x11-tmp.mp4"
@@ -60,36 +59,6 @@ PIECE_BYTES = 1 << 20
 # itself writes them to its results (KEY_LOG); from there they are copied.
 KEY_LOG_VARIABLE = "SSLKEYLOGFILE"
 KEY_LOG = "keys.log"
-
-
-@dataclass(frozen=True)
-class VisitSpec:
-    """One load of the site in the folder `site`, over `protocol`; the load's files are left in `folder`.
-
-    The browser sends `connection_options` to the server (`servers.contract`). The load may take `limit_s`. The page has
-    finished when no response has ended for `quiet_ms`, and none is under way. `film`: whether the load is filmed.
-    `film_cores`: the cores for the recorder of the film, none of which is the browser's; empty if it may use any. If
-    the load `awaits_turn`, it is prepared, and begins when it is told to (`measure.run.turn`). `idle_s`: how long it
-    then waits for idle processors at most. `proxy`: the host and port of the proxy of CONNECT-UDP that the browser must
-    use, if any.
-    """
-
-    site: Path
-    protocol: Protocol
-    connection_options: tuple[str, ...]
-    limit_s: float
-    folder: Path
-    film: bool = True
-    film_cores: tuple[int, ...] = ()
-    quiet_ms: int = QUIET_MS
-    browser: str = DEFAULT_BROWSER
-    awaits_turn: bool = False
-    idle_s: float = LATEST_S
-    proxy: tuple[str, int] | None = None
-
-    def command(self) -> list[str | Path]:
-        """The command line that makes the load, as the client of a replay."""
-        return [sys.executable, "-m", "measure.run.visit", to_json(self)]
 
 
 def visit(spec: VisitSpec) -> int:
@@ -213,7 +182,7 @@ def keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser
 @reports_errors
 def main(spec: str) -> None:
     """Load a site once, inside its replay; exits with Browsertime's status."""
-    sys.exit(visit(from_json(spec, VisitSpec, "the specification of the visit")))
+    sys.exit(visit(from_argument(spec)))
 
 
 if __name__ == "__main__":

@@ -3,17 +3,13 @@
 This tests the set of modules, not the time, which `benchmarks.start_up` measures.
 """
 
-import csv
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import pytest
 
 from base.places import PROJECT
 from eyelevel.commands.completion import COMPLETES
@@ -138,53 +134,3 @@ def test_the_status_of_a_campaign_loads_nothing_heavy(tmp_path: Path) -> None:
     text, as_json = outputs([({}, ["status", str(campaign)]), ({}, ["status", str(campaign), "--json"])], tmp_path)
     assert "runs done" in text
     assert json.loads(as_json)["done"] > 0
-
-
-# Writes a report without its figures, and prints which of our modules that loaded.
-REPORT = """
-import sys
-from analysis.report.section import ReportFigure
-
-def write(figure, folder):
-    (folder / f"{figure.name}.png").touch()
-
-ReportFigure.write = write
-from eyelevel.program import main
-folders = sys.argv.pop().split(",")
-try:
-    main()
-except SystemExit as end:
-    assert not end.code, end.code
-print(*(name for name in sys.modules if name.partition(".")[0] in folders))
-"""
-FOLDERS = ("eyelevel", "studies", "analysis", "films", "dataset", "record", "tuning", "base")
-MEASURING = ("measure", "replay", "servers", "browsers")
-CELLS_OF_REPORT = 4
-
-
-@pytest.mark.slow
-def test_a_report_loads_nothing_that_measures(tmp_path: Path) -> None:
-    folder = tmp_path / "reference"
-    ignored = shutil.ignore_patterns("report", "ro-crate-metadata.json")
-    shutil.copytree(PROJECT / "data" / "reference", folder, ignore=ignored)
-    with (folder / "runs.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    cells = {(row["site"], row["network"]) for row in rows if row["run"] == "1"}
-    some = sorted(cells)[:CELLS_OF_REPORT]
-    with (folder / "runs.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(row for row in rows if (row["site"], row["network"]) in some)
-    done = subprocess.run(
-        [sys.executable, "-c", REPORT, "report", str(folder), ",".join((*FOLDERS, *MEASURING))],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    modules = done.stdout.splitlines()[-1].split()
-    assert "analysis.report.write" in modules
-    assert [name for name in modules if name.partition(".")[0] in MEASURING] == []
-    assert len(modules) < 130

@@ -26,7 +26,7 @@ from measure.run.evidence import Evidence, page_requests, read_evidence
 from measure.run.gates import reason_against
 from measure.run.load import load
 from measure.run.setting import Circumstances, Loading, Setting
-from measure.run.visit import VisitSpec
+from measure.run.visit_spec import VisitSpec
 from record.demo import generate
 from record.site import Site, write_site
 from replay import ReplaySpec, run

@@ -11,7 +11,7 @@ from browsers.chromium.netlog import read_netlog
 from browsers.chromium_browser import BROWSER
 from dataset.run_files import TIMINGS
 from measure.run.evidence import read_evidence
-from measure.run.visit import VisitSpec
+from measure.run.visit_spec import VisitSpec
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from replay import ReplaySpec, run

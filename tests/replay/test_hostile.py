@@ -19,7 +19,7 @@ from base.jail import jail_user
 from base.places import PROJECT, ca_certificate, tool
 from base.structure import to_json
 from dataset.run_files import FILM_LOG, LOG, TIMINGS
-from measure.run.visit import VisitSpec
+from measure.run.visit_spec import VisitSpec
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from replay import ReplaySpec, run

@@ -21,8 +21,10 @@ PACKAGES = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "mea
 PACKAGES += ["studies", "tuning"]
 # Files that only measuring machines need, or build from.
 FOR_MEASURING = re.compile(r"films/recorder/|servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")
+MEASURING = {"measure", "replay", "servers", "browsers"}
 # Runs the command lines of `eyelevel` on standard input (JSON), one by one, from the folder argv[1]; importing the
-# packages in argv[2] is forbidden. Prints how each ended as JSON: its status or fault, its output and its errors.
+# packages in argv[2] is forbidden. Prints how each ended as JSON: its status or fault, its output and its errors, and
+# the modules that were loaded by then.
 RUN_ALONE = """
 import json, sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -62,7 +64,7 @@ def ended(arguments):
             status = 0
         except SystemExit as end:
             status = end.code or 0
-    return status, output.getvalue(), errors.getvalue()
+    return status, output.getvalue(), errors.getvalue(), list(sys.modules)
 
 print(json.dumps([ended(arguments) for arguments in json.load(sys.stdin)]))
 """
@@ -89,10 +91,10 @@ def files() -> list[str]:
     return [str(name) for name in names if not {"__pycache__", "target"} & {*name.parts}]
 
 
-def eyelevel(installed: Path, *lines: list[str], cwd: Path) -> list[tuple[int | str, str, str]]:
+def eyelevel(installed: Path, *lines: list[str], cwd: Path) -> list[tuple[int | str, str, str, list[str]]]:
     """Run the program with only its own dependencies, and theirs, on each of `lines` of arguments.
 
-    Returns the status or fault, the output and the errors of each.
+    Returns the status or fault, the output and the errors of each, and the modules that were loaded by then.
     """
     command: list[str | Path] = [sys.executable, "-c", RUN_ALONE, installed, ",".join(refused())]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -143,7 +145,7 @@ def test_all_files_of_the_packages_are_installed(installed: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Path) -> None:
+def test_a_report_is_written_without_what_measures_and_loads_nothing_of_it(installed: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
     results.mkdir()
     for name in ("try", "far"):
@@ -156,11 +158,14 @@ def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Pa
         ["status", "try"],
         ["networks", "--net", "lte"],
     ]
-    (status, _, errors), *others = eyelevel(installed, *lines, cwd=tmp_path)
+    (status, _, errors, modules), *others = eyelevel(installed, *lines, cwd=tmp_path)
     assert status == 0, (status, errors)
+    ours = [name for name in modules if name.partition(".")[0] in PACKAGES]
+    assert "analysis.report.write" in ours and len(ours) < 130
+    assert [name for name in ours if name.partition(".")[0] in MEASURING] == []
     assert (results / "far" / "report" / "index.html").exists()
     assert (results / "far" / "report" / "figures" / "figure3.pdf").exists()
-    for arguments, (fault, output, errors) in zip(lines[1:], others, strict=True):
+    for arguments, (fault, output, errors, _) in zip(lines[1:], others, strict=True):
         assert output and isinstance(fault, int) and "Traceback" not in errors, (arguments, fault, errors)
 
 
@@ -168,7 +173,7 @@ def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Pa
 def test_what_measures_says_what_it_needs_in_a_line(installed: Path, tmp_path: Path) -> None:
     commands = ["campaign", "video"]
     endings = eyelevel(installed, *([command, "--runs", "1"] for command in commands), cwd=tmp_path)
-    for command, (fault, _, _) in zip(commands, endings, strict=True):
+    for command, (fault, _, _, _) in zip(commands, endings, strict=True):
         # Python prints a text that ends a program, and its status is 1.
         assert fault == (
             f"eyelevel: 'eyelevel {command}' is not there: measuring needs a checkout of Eyelevel with 'make setup'"

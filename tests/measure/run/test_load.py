@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
-from base.structure import from_json
+from base.portable import from_argument
 from browsers.browsertime.configuration import configuration
 from dataset.run_files import REPLAY_EVIDENCE
 from measure.host.idle_priority import Policy
@@ -20,7 +20,6 @@ from measure.instruments.contract import ObservedLoad
 from measure.run.browser import page_of
 from measure.run.load import Load, Moments, load
 from measure.run.setting import Loading, Setting
-from measure.run.visit import VisitSpec
 from record.demo import generate
 from record.site import write_site
 from replay import Replay
@@ -73,7 +72,7 @@ def test_the_browser_awaits_the_quiet_time_of_the_network_or_the_given_one(
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     setting = Setting(site, networks.load()[network], protocols.load()["quic"], Loading(quiet_ms=given_ms))
     assert load(setting, tmp_path, preparation=Load(setting, tmp_path, begin=begin)) == "it is not begun"
-    visit = from_json(commands[0][-1], VisitSpec, "the visit")
+    visit = from_argument(commands[0][-1])
     options = configuration(page_of(site, None, None), tmp_path, 1, visit.limit_s, visit.quiet_ms, film=visit.film)
     assert visit.quiet_ms == options["pageCompleteWaitTime"] == quiet_ms
 
