@@ -154,7 +154,7 @@ class Method:
             "lane": circumstances.lane,
             "sitting": circumstances.sitting,
             "concurrent_loads": None if loads is None else round(loads, 2),
-            "started_idle": sharing.idle is not None if sharing.is_shared else None,
+            "started_idle": sharing.started_idle,
             "lane_cores": None if circumstances.lane is None else sorted(os.sched_getaffinity(0)),
             "canary": asdict(circumstances.canary) if circumstances.canary else None,
             "slowness": round(circumstances.slowness, 3),

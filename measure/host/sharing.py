@@ -34,6 +34,8 @@ class Sharing:
     is_shared = False
     # The idle priority at which a load's servers and browser start; None: they start at ordinary priority.
     idle: IdlePriority | None = None
+    # Whether the last load started at idle priority; None if it had its processors to itself.
+    started_idle: bool | None = None
     # The mean number of loads that were under way during the last load, itself included; None if it did not begin.
     concurrent_loads: float | None = 1.0
 
@@ -72,7 +74,7 @@ class SharedProcessors(Sharing):
         self._began_s: float | None = None
 
     def expect(self) -> None:
-        self.concurrent_loads = None
+        self.started_idle, self.concurrent_loads = self.idle is not None, None
 
     @contextmanager
     def starting(self) -> Iterator[None]:

@@ -59,6 +59,10 @@ class Moments:
 
 NO_CALLS = Moments()
 
+# A load whose servers or browser have not started at idle priority within this time (s) starves: other programs keep
+# the processors busy. On processors that only loads share, starting takes a few seconds.
+STARVED_S = 20.0
+
 
 class Load:
     """A load of a page; it is prepared, and then made once.
@@ -163,10 +167,17 @@ class Load:
 
     def _start(self, replay: Replay, sharing: Sharing) -> None:
         """Let the browser start when it may, and wait until it has."""
-        self._prompter.await_sign(replay.ended, UP)
+        self._await_or_lift(replay, UP, sharing)
         with sharing.starting():
             self._prompter.say_start()
-            self.await_ready()
+            self._await_or_lift(replay, READY, sharing)
+
+    def _await_or_lift(self, replay: Replay, sign: bytes, sharing: Sharing) -> None:
+        """Wait for `sign`. A load that starves at idle priority gets ordinary priority, since it would never start."""
+        if self._prompter.await_sign(replay.ended, sign, timeout_s=STARVED_S) != sign and not self.has_ended():
+            self.lift()
+            sharing.started_idle = False
+            self._prompter.await_sign(replay.ended, sign)
 
     def _become_ordinary(self, replay: Replay) -> None:
         """Make sure that the load is measured like one that was not prepared at idle priority. Raises EyelevelError."""

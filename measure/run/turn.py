@@ -128,10 +128,14 @@ class Prompter:
         """Let the load begin when it is ready."""
         self._say(BEGIN)
 
-    def await_sign(self, ended: int, *signs: bytes) -> bytes | None:
-        """Wait until the visit has sent one of `signs`, has ended, or the descriptor `ended` is readable. Returns the
-        first of `signs` that was sent; None if none was."""
-        while not any(sign in self._signs for sign in signs) and first_readable(ended, self._socket.fileno()) != ended:
+    def await_sign(self, ended: int, *signs: bytes, timeout_s: float | None = None) -> bytes | None:
+        """Wait until the visit has sent one of `signs`, has ended, the descriptor `ended` is readable, or `timeout_s`
+        has passed. Returns the first of `signs` that was sent; None if none was."""
+        until_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while not any(sign in self._signs for sign in signs):
+            rest_s = None if until_s is None else max(0.0, until_s - time.monotonic())
+            if first_readable(ended, own := self._socket.fileno(), timeout_s=rest_s) != own:
+                break
             if not (more := _received(self._socket)):
                 break
             self._signs += more

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from measure.instruments.contract import ObservedLoad
 from measure.run.browser import page_of
 from measure.run.load import Load, Moments, load
 from measure.run.setting import Loading, Setting
+from measure.run.turn import OVER, READY, UP
 from record.demo import generate
 from record.site import write_site
 from replay import Replay
@@ -121,6 +123,47 @@ def test_a_load_whose_instrument_fails_is_over_for_loads_that_share_its_processo
     assert sharing.concurrent_loads == 1.0
 
 
+class StarvingReplay(EndedReplay):
+    """A replay whose visit does nothing at idle priority."""
+
+    def __init__(self, stdin: int) -> None:
+        super().__init__(ReplayOutcome(0, {"timekeeping": "real-time priority"}))
+        self.ended, self._report = os.pipe()
+        self._visit = socket.socket(fileno=os.dup(stdin))
+
+    def go_on(self) -> None:
+        """Show an empty page, and make the load."""
+        self._visit.sendall(UP + READY + OVER)
+
+    def close(self) -> None:
+        super().close()
+        os.close(self._report)
+        self._visit.close()
+
+
+def test_a_load_that_starves_at_idle_priority_gets_ordinary_priority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Next to busy programs, each such load waited for its time limit."""
+    replays = list[StarvingReplay]()
+
+    class Starving(Policy):
+        def lift(self, root: int) -> None:
+            replays[0].go_on()
+
+    def begin(*_: object, stdin: int, **__: object) -> Replay:
+        replays.append(StarvingReplay(stdin))
+        return replays[0]
+
+    monkeypatch.setattr("measure.run.load.STARVED_S", 0.05)
+    monkeypatch.setattr("measure.run.load.Load", partial(Load, begin=begin))
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    setting = Setting(site, networks.load()["mss"], protocols.load()["tcp"])
+    sharing = SharedProcessors(tmp_path, Starving())
+    assert load(setting, tmp_path, moments=Moments(sharing=sharing)) is None
+    assert sharing.started_idle is False
+
+
 def test_a_load_that_shares_processors_is_prepared_at_idle_priority(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,4 +182,4 @@ def test_a_load_that_shares_processors_is_prepared_at_idle_priority(
     for sharing in (ALONE, shared):
         assert load(setting, tmp_path, moments=Moments(sharing=sharing)) == "it is not begun"
     assert [list(beginning) for beginning in beginnings] == [[], idle.beginning()]
-    assert shared.concurrent_loads is None  # the load has not begun
+    assert shared.started_idle and shared.concurrent_loads is None  # the load has not begun
