@@ -134,7 +134,7 @@ class Prompter:
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         while not any(sign in self._signs for sign in signs):
             rest_s = None if until_s is None else max(0.0, until_s - time.monotonic())
-            if first_readable(ended, own := self._socket.fileno(), timeout_s=rest_s) != own:
+            if first_readable(ended, end := self._socket.fileno(), timeout_s=rest_s) != end:
                 break
             if not (more := _received(self._socket)):
                 break
