@@ -2,7 +2,7 @@
 
 A block of commands (```sh) has only lines that begin with make or eyelevel, which are checked here, or a comment "not
 run by the tests" as its first line. In sentences, code that sets a variable of make (`make report CAMPAIGN=x`) is a
-command, too. tests/proof/test_clusters.py runs the other commands of docs/clusters.md.
+command, too. tests/proof/test_clusters.py runs the other commands of docs/parallel.md.
 """
 
 import json
