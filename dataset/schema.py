@@ -1,8 +1,8 @@
 """The columns of `runs.csv` and `runs.parquet`: name, type, unit, meaning, as a Table Schema (Frictionless).
 
 `runs.schema.json` describes the columns that belong neither to a metric (`dataset.metrics`) nor to an instrument
-(`measure.instruments`, and `columns` in a campaign's `campaign.json`). The table in docs/runs-csv.md is made from all of
-these.
+(`measure.instruments`, and `columns` in a campaign's `campaign.json`). The table in docs/runs-csv.md has them
+all.
 """
 
 import json

@@ -280,8 +280,8 @@ class Processor(Instrument):
         Column(
             "processor_wait_ms",
             "ms",
-            "for how long the threads of all of these but the film were ready to run and waited for a processor, in sum; "
-            "threads wait side by side, so the load became longer by less",
+            "for how long the threads of all of these but the film were ready to run and waited for a processor, in "
+            "sum; threads wait side by side, so the load became longer by less",
         ),
     )
 
