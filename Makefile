@@ -70,7 +70,7 @@ docs: setup ## build the documentation site in build/docs; fails on a broken lin
 	@NO_MKDOCS_2_WARNING=1 $(call quote,$(EYELEVEL_CACHE)/bin/mkdocs) build --strict --quiet
 	@echo "build/docs/index.html; with its search: python3 -m http.server --directory build/docs"
 
-soak: setup ## run all tests TIMES times, next to BUSY busy processes; each run adds a line to docs/soak.csv
+soak: setup ## run all tests TIMES times, next to BUSY busy processes; each run adds a line to docs/contributors/soak.csv
 	@PYTHONPATH=.:tests $(call quote,$(PYTHON)) -m support.soak \
 		--times $(call quote,$(or $(call given,TIMES),1)) --busy $(call quote,$(or $(call given,BUSY),0))
 

@@ -1,8 +1,8 @@
 """The columns of `runs.csv` and `runs.parquet`: name, type, unit, meaning, as a Table Schema (Frictionless).
 
 `runs.schema.json` describes the columns that belong neither to a metric (`dataset.metrics`) nor to an instrument
-(`measure.instruments`, and `columns` in a campaign's `campaign.json`). The tables in docs/runs-csv.md and
-docs/metrics.md are made from all of these.
+(`measure.instruments`, and `columns` in a campaign's `campaign.json`). The table in docs/runs-csv.md has them
+all.
 """
 
 import json
@@ -41,24 +41,15 @@ def _schema() -> dict[str, Any]:
 
 
 def rows(of_instruments: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The rows of the table in docs/runs-csv.md. The row of a metric has a link to its section of docs/metrics.md."""
+    """The rows of the table in docs/runs-csv.md. The row of a metric has a link to its section."""
     metrics = {metric.name for metric in METRICS}
     described = {**fields(), **of_instruments}
-    names = {name: f"[`{name}`](metrics.md#{name})" if name in metrics else f"`{name}`" for name in described}
+    names = {name: f"[`{name}`](#{name})" if name in metrics else f"`{name}`" for name in described}
     return [f"| {names[name]} | {_kind(field)} | {field['description']} |" for name, field in described.items()]
 
 
-def metric_rows() -> list[str]:
-    """The rows of the table in docs/metrics.md."""
-    return [
-        f"| [`{metric.name}`](#{metric.name}) | {metric.label} | {metric.unit} | {metric.title or metric.label} "
-        f"| {_group(metric)} |"
-        for metric in METRICS
-    ]
-
-
 def metric_heading(metric: Metric) -> str:
-    """The heading of a metric's definition in docs/metrics.md."""
+    """The heading of a metric's definition in docs/runs-csv.md."""
     field = fields()[metric.name]
     text = f"{metric.title} ({metric.label})" if metric.title else metric.label
     constraints = field.get("constraints", {})
@@ -69,12 +60,6 @@ def metric_heading(metric: Metric) -> str:
     elif field["type"] != "integer":
         text += ", without a unit"
     return text[0].upper() + text[1:]
-
-
-def _group(metric: Metric) -> str:
-    if metric.is_of_web:
-        return "of the web"
-    return "the paper's" if metric.is_time else "of the link"
 
 
 def _kind(field: Mapping[str, Any]) -> str:

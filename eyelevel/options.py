@@ -300,7 +300,7 @@ OPTIONS: tuple[Option, ...] = (
         Option(
             "--server-rtts",
             "Extra round-trip time of servers: off (none); recorded (as recorded, minus that of the nearest server); "
-            "recorded-12ms (as recorded, minus 12 ms); or a file (docs/distant-servers.md).",
+            "recorded-12ms (as recorded, minus 12 ms); or a file (docs/networks.md).",
             commands,
             usual=OFF if chooses else "",
             default=None if chooses else OFF,
@@ -462,13 +462,13 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--lanes",
         "Blocks measured at once: 2 (each on its own cores), 2,mss:6 (on the network mss, 6 on each set of cores) or "
-        "auto (as measured by 'eyelevel lanes'; docs/lanes.md).",
+        "auto (as measured by 'eyelevel lanes'; docs/parallel.md).",
         MEASURING,
         usual="1",
     ),
     Option(
         "--lanes",
-        "Blocks measured at once, each on its own cores, or auto (as measured by 'eyelevel lanes'; docs/lanes.md).",
+        "Blocks measured at once, each on its own cores, or auto (as measured by 'eyelevel lanes'; docs/parallel.md).",
         ("worker",),
         default="1",
     ),
@@ -487,7 +487,7 @@ OPTIONS: tuple[Option, ...] = (
         default=True,
     ),
     Option(
-        "--yes", "Start long campaigns without asking (docs/terminal.md).", MEASURING, is_flag=True, parameter="agreed"
+        "--yes", "Start long campaigns without asking (docs/campaigns.md).", MEASURING, is_flag=True, parameter="agreed"
     ),
     Option("--plain", "Print plain lines, for logs.", (*MEASURING, "answer", "reference"), is_flag=True),
     # Recording, completing, exporting and editing sites.

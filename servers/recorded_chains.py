@@ -2,7 +2,7 @@
 
 Before the client's address is validated, a QUIC server may send at most three times the bytes that it received (RFC
 9000, section 8.1). So a long chain costs QUIC a round trip, while it fits into TCP's initial window
-(docs/distant-servers.md).
+(docs/networks.md).
 """
 
 import os

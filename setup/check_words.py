@@ -2,6 +2,7 @@
 
 No variable, parameter or field may be named by one of PARTICIPLES. No sentence of a comment, a docstring, a text that
 the program writes, a template or a document may begin with one of OPENINGS, except questions and titles of documents.
+No document may have one of DOCUMENT_PHRASES.
 
 usage: check_words.py FILE…    prints each such place; fails if there is one
 """
@@ -20,6 +21,16 @@ OPENINGS = ("What", "Of", "So many", "So much", "With what", "When what", "From 
 BEGINNING = re.compile(
     rf"""(?:^[\s#/*!|>"'-]*|\|\s+|[.!?:][*_)"]*\s+|\(|"{{3}})((?:{"|".join(OPENINGS)})\b)""", re.MULTILINE
 )
+# Phrases that are always wrong in a document, and what to write instead.
+DOCUMENT_PHRASES = {
+    r"behind (?:DSL|LTE|DA2GC|MSS|fibre)\b": "on",
+    r"beside the transports?\b": "besides the transport",
+    r"\bso you need not\b": "you can skip this",
+    r"\bwhoever comes\b": "a second one is refused",
+    r"\bknows? (?:it|them) again\b": "recognises",
+    r"\bfor want of\b": "for lack of",
+    r"\b(?:made|written|writes?) anew\b": "renewed, renews",
+}
 # Comments of languages that are not Python.
 COMMENTS = {".rs": "//", ".cc": "//", ".h": "//", ".js": "//", ".mjs": "//", ".sh": "#", ".toml": "#", ".csv": "#"}
 # A string of fewer words is no sentence.
@@ -41,6 +52,7 @@ def faults(file: Path) -> Iterator[tuple[int, str]]:
         texts = python_texts(source, has_messages="tests" not in file.parts)
     elif file.suffix == ".md":
         texts = document_texts(source)
+        yield from phrases(source)
     elif file.suffix == ".j2":
         # A sentence may begin after a tag.
         texts = document_texts(TAG.sub(" | ", source))
@@ -66,6 +78,14 @@ def openings(text: str) -> Iterator[tuple[int, str]]:
         end = begin + len(sentence)
         if text[end : end + 1] != "?":
             yield text.count("\n", 0, begin), " ".join(sentence.split())[:60]
+
+
+def phrases(document: str) -> Iterator[tuple[int, str]]:
+    """The line of each phrase of DOCUMENT_PHRASES in a document, with what to write instead."""
+    for phrase, better in DOCUMENT_PHRASES.items():
+        # A phrase may be broken between two lines.
+        for match in re.finditer(phrase.replace(" ", r"\s+"), document, re.IGNORECASE):
+            yield document.count("\n", 0, match.start()) + 1, f"{match[0]!r}; write {better!r}"
 
 
 def python_texts(source: str, *, has_messages: bool) -> Iterator[tuple[int, str]]:

@@ -14,10 +14,12 @@ from mkdocs.structure.files import File, Files
 
 PROJECT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("*.md", "docs/**/*.md", "*/README.md", "*/*/README.md")
-FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "data/*/report/figures/*.png", "setup/docs.css", "setup/docs.js")
+FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "data/*/report/**/*.*", "setup/docs.css", "setup/docs.js")
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 # Elements that make a browser load a part of a page from another host.
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
+# Names in the first column of a table.
+NAMES = re.compile(r"<td>(?:<a [^>]*>)?(?:<code>\w+</code>(?:</a>)?(?:, )?)+")
 EMPTY_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th></th>\s*)*</tr>\s*</thead>")
 FENCE = re.compile(r" *```")
 MARKER = re.compile(r"([-*]|\d+\.) +(?=\S)")
@@ -60,12 +62,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """The HTML of a page, without empty table heads, and with a label for each element that acts as a dialog.
+    """The HTML of a page, without empty table heads, with a label for each element that acts as a dialog, and with
+    names in tables that may be broken after a low line.
 
     Raises PluginError if the page would load anything from another host.
     """
     if request := OUTSIDE.search(output):
         raise PluginError(f"{page.file.src_uri} asks others for something: {request[0]}")
+    output = NAMES.sub(lambda names: re.sub(r"_(?=\w*</code>)", "_<wbr>", names[0]), output)
     output = EMPTY_HEAD.sub("", output).replace("<th></th>", "<td></td>")
     return output.replace(
         'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'

@@ -32,7 +32,7 @@ HALF = r"(?P<half> ?[AP]M)?"
 COMPACT = rf"(?P<hour>[0-9]{{2}})(?P<minute>[0-9]{{2}})((?P<second>[0-9]{{2}}){FRACTION})?"
 COMPACT_DATE = r"(?P<year>(19|20)[0-9]{2})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
 BETWEEN = "([T_ -]|, )"
-# The notations in docs/traces.md; all dates of a column must have the same one.
+# The notations in docs/contributors/traces.md; all dates of a column must have the same one.
 YEAR_FIRST, YEAR_LAST, COMPACT_DATES, TIMES_OF_DAY = (
     re.compile(pattern + ZONE, re.IGNORECASE)
     for pattern in (
@@ -124,7 +124,7 @@ class Log:
         """The times of dates since the earliest one, and notes for the user."""
         pattern = next((one for one in (YEAR_FIRST, YEAR_LAST, COMPACT_DATES) if one.fullmatch(values[0][1])), None)
         if pattern is None:
-            raise self._fault(name, *values[0], "is no number, and no date as docs/traces.md has them")
+            raise self._fault(name, *values[0], "is no number, and no date as docs/contributors/traces.md has them")
         matches = self._matches(name, values, pattern)
         if pattern is not YEAR_LAST:
             return self._since_earliest(name, values, [_date(match) for match in matches]), ()

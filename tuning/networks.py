@@ -25,7 +25,7 @@ UNITS: Mapping[str, str] = {"quiet_ms": "quiet"} | {key: unit for one in IMPAIRM
 
 # A full segment of TCP over Ethernet.
 SEGMENT_BYTES = 1460
-# The shortest quiet time that was studied (docs/quiet-times.md).
+# The shortest quiet time that was studied (docs/contributors/quiet-times.md).
 LEAST_QUIET_MS = 1000
 # The rate that is assumed if a network has no limit.
 UNLIMITED_MBPS = 1000.0

@@ -61,7 +61,7 @@ def of_timekeeping(document: CampaignDocument) -> list[str]:
         version = document.versions.get(document.settings.shells, document.settings.shells)
         return [
             f"Networks were emulated by the shells of {version}, not by ours: in whole milliseconds, without real-time "
-            "priority, and a link sends whole packets at the times of a trace (docs/mahimahi.md). "
+            "priority, and a link sends whole packets at the times of a trace (docs/contributors/mahimahi.md). "
             "Whether they were late is not known. Compare these runs with each other."
         ]
     if document.has_real_time_priority:

@@ -13,7 +13,7 @@ from analysis.statistics.hypotheses import Pair
 from analysis.text import label, level, listing, share
 from tuning.protocols import ALT_SVC, HTTPS_RECORD, VISIT_BEFORE, Protocol
 
-# The columns of the shares of a load that used HTTP/3, if the browser could choose (docs/as-deployed.md).
+# The columns of the shares of a load that used HTTP/3, if the browser could choose (docs/networks.md).
 SHARES = {"requests": "h3_request_share", "bytes": "h3_byte_share"}
 # How the browser learns of HTTP/3, by a protocol's `discovery`.
 FINDS = {

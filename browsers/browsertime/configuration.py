@@ -24,7 +24,7 @@ QUIET_MS = 3000
 # The quiet time for a page that sends no request after its load event.
 STATIC_QUIET_MS = 100
 # When a page has been quiet for this long, the next run may be prepared, at idle priority. Most pauses between
-# responses are shorter (docs/quiet-times.md), so few pages send a further request after it.
+# responses are shorter (docs/contributors/quiet-times.md), so few pages send a further request after it.
 QUIET_SIGN_MS = 1000
 # Pages are asked whether they have finished. If the new page is not there yet, or not loaded, it is asked again after
 # this long.

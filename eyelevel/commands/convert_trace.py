@@ -22,7 +22,7 @@ def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> 
 
     FROM is a delivery trace of Mahimahi, a light trace of CellReplay (with --heavy), or a log: a table whose columns
     are named here, each with its unit if that is not ours: --rate "throughput:kbit/s". A conditions file is converted
-    into a delivery trace. docs/traces.md describes conditions files, and how a network follows one.
+    into a delivery trace. docs/networks.md describes conditions files, and how a network follows one.
 
     Example: eyelevel convert-trace log.csv --time timestamp:ms --rate down_kbps:kbit/s --rtt rtt --into down.csv
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(params=parameters_of("devices"))
 def main(sittings: int | None) -> None:
-    """List the devices (tuning/devices.toml, docs/devices.md).
+    """List the devices (tuning/devices.toml, docs/programs.md).
 
     With --sittings, each device is calibrated as in a new campaign, which finds the share of a processor that it needs.
     Nine more trials use this share. The command fails if their median is not within 5 % of the device's index.

@@ -26,7 +26,7 @@ def main(
     """Measure the path between this machine and another: round trip, rate, queue and loss of both directions.
 
     The result is a network for your campaigns; its uplink is the direction from this machine to the other. Start with
-    --serve on the other machine, which makes the secret, and copy the secret to this machine. docs/probe-network.md
+    --serve on the other machine, which makes the secret, and copy the secret to this machine. docs/networks.md
     describes the measurements and their limits.
 
     \b

@@ -95,7 +95,7 @@ def keys_of(role: Role, folder: Path | None = None) -> Keys:
         command = "eyelevel cluster-keys --renew" if place.exists() else "make cluster-keys"
         raise EyelevelError(
             f"{error.filename} is missing; '{command}' makes the keys of a cluster on its head, "
-            f"and its workers get copies of the folder {Role.WORKER} (docs/clusters.md)"
+            f"and its workers get copies of the folder {Role.WORKER} (docs/parallel.md)"
         ) from None
     except (OSError, ValueError, TypeError, InvalidSignature) as error:
         raise EyelevelError(

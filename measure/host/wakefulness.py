@@ -2,7 +2,7 @@
 
 A processor with nothing to do goes to sleep, and takes time to wake. On a virtual machine, it is given to another
 tenant meanwhile, and comes back late, with cold caches. On such a machine, processes that were limited to 13 % of the
-time did 8 to 13 % of the work of a whole processor; with processors kept awake, they did 12.5 % (docs/devices.md). A
+time did 8 to 13 % of the work of a whole processor; with processors kept awake, they did 12.5 % (docs/programs.md). A
 program can ask the kernel to keep processors awake (kernel documentation, power/pm_qos_interface.rst): it writes into a
 file how many microseconds waking may take, and keeps that file open.
 """

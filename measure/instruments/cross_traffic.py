@@ -81,8 +81,8 @@ class CrossTraffic(Instrument):
         Column(
             COLUMN,
             "Mbit/s",
-            "the mean rate of all [background flows](cross-traffic.md) together, as they came to their receivers, from "
-            "the start of the navigation to the load event or the last visual change; empty where the network has none",
+            "mean rate of all [background flows](networks.md#background-flows) together at their receivers, from the "
+            "start of the navigation to the load event or the last visual change; empty where the network has none",
         ),
     )
 

@@ -17,8 +17,8 @@ class Film(Instrument):
         Column(
             THINNED_OUT,
             "",
-            "states of the screen that the film does not show since the page changed more often than [films "
-            "are bounded to](films.md#bounds)",
+            "states of the screen that the film does not show, since the page changed more often than [a film "
+            "may](contributors/films.md#bounds)",
             is_count=True,
         ),
         Column(

@@ -25,11 +25,11 @@ class Pace(Instrument):
         Column(
             SHARE,
             "",
-            "where the browser ran on a [device](devices.md): the share of a processor that each of its processes had",
+            "on a [device](programs.md#devices): the share of a processor that each process of the browser had",
             is_share=True,
         ),
         Column(INDEX, "", "the index that the benchmark reached with it before the run's block"),
-        Column(INDEX_AFTER, "", "and after it; where it is not within 5 % of the device's, the run does not count"),
+        Column(INDEX_AFTER, "", "and after it; unless it is within 10 % of the device's, the run does not count"),
     )
 
     def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:

@@ -43,10 +43,10 @@ FILM_PROGRAMS = ("film-recorder", "Xvfb")
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
 MEANINGS = {
-    "browser": "for how long the browser's own process ran on a processor during the load, and its helpers that have "
-    "no column; all threads together, so it may be more than the load took. This and the next seven are of the time "
-    "from the start of the navigation to the load event or the last visual change, whichever is later "
-    "([below](#the-processors-share)); empty where they were not measured",
+    "browser": "processor time of the browser's own process during the load, and of its helpers that have no column; "
+    "all threads together, so it may be longer than the load. This and the next seven columns cover the time from the "
+    "start of the navigation to the load event or the last visual change, whichever is later "
+    "([how](contributors/processor-time.md)); empty where they were not measured",
     "renderer": "the same of the processes that run the page's scripts and lay it out",
     "network": "the same of the browser's network stack, QUIC and TLS included; TCP itself is the kernel's",
     "gpu": "the same of the process that paints",
@@ -280,8 +280,8 @@ class Processor(Instrument):
         Column(
             "processor_wait_ms",
             "ms",
-            "for how long the threads of all of these but the film could have run and waited for a processor instead, "
-            "together; threads wait side by side, so a load became later by less",
+            "for how long the threads of all of these but the film were ready to run and waited for a processor, in "
+            "sum; threads wait side by side, so the load became longer by less",
         ),
     )
 

@@ -103,7 +103,7 @@ def warnings(measured: PathMeasurement) -> Iterator[str]:
         if one.is_managed:
             yield (
                 f"the queue {way} drops packets before it is full (AQM?): its length is what was seen under this load; "
-                "write its kind if you know it (docs/probe-network.md)"
+                "write its kind if you know it (docs/networks.md)"
             )
         elif not one.fills:
             yield f"the queue {way} did not fill: it is longer than {one.wait_ms:.4g} ms"

@@ -77,7 +77,7 @@ def parse_server_rtts(text: str) -> ServerRtts:
         raise EyelevelError(f"{file}: {error}") from None
     for name, table in document.items():
         if not isinstance(table, dict):
-            raise EyelevelError(f"{file}: {name} is no table of a site's servers; see docs/distant-servers.md")
+            raise EyelevelError(f"{file}: {name} is no table of a site's servers; see docs/networks.md")
         for server, extra_ms in table.items():
             if type(extra_ms) not in (int, float) or not 0 <= extra_ms <= MOST_MS:
                 raise EyelevelError(f"{file}: [{name}] {server} must be from 0 to {MOST_MS:g} ms, not {extra_ms!r}")

@@ -46,7 +46,7 @@ def test_the_first_screen_says_what_is_true(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_document_has_the_first_screens_of_today() -> None:
-    assert (PROJECT / "docs/known-campaigns.md").read_text() == document()
+    assert (PROJECT / "docs/contributors/known-campaigns.md").read_text() == document()
 
 
 @pytest.mark.slow

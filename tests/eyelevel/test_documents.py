@@ -2,7 +2,8 @@
 
 A block of commands (```sh) has only lines that begin with make or eyelevel, which are checked here, or a comment "not
 run by the tests" as its first line. In sentences, code that sets a variable of make (`make report CAMPAIGN=x`) is a
-command, too. tests/proof/test_clusters.py runs the other commands of docs/clusters.md.
+command, too, and so is a line of a job in docs/ci.md. tests/proof/test_clusters.py runs the other commands of
+docs/parallel.md.
 """
 
 import json
@@ -32,9 +33,12 @@ DOCUMENTS = sorted(path for pattern in PATTERNS for path in PROJECT.glob(pattern
 FIRST_HOUR = PROJECT / "docs" / "first-hour.md"
 MARK = "# not run by the tests"
 BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+YAML = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-# A command in a sentence, without a gap for the reader to fill.
-SPAN = re.compile(r"`(make [^`…<>|*]*=[^`…<>|*]*)`")
+# A command in a sentence or a table, without a gap for the reader to fill.
+SPAN = re.compile(r"`(make [^`…<>|*]*=[^`…<>|*]*|eyelevel [^`…<>|]*--\w[^`…<>|]*)`")
+# A command of a job of continuous integration.
+JOB = re.compile(r"^ *(?:- |run: )?((?:make|\S*eyelevel) (?:campaign|compare) .*)$", re.MULTILINE)
 # A command in an indented block.
 LINE = re.compile(r"^    ((?:make|eyelevel) .*)$", re.MULTILINE)
 
@@ -45,6 +49,8 @@ def commands(document: Path) -> Iterator[str]:
     outside = FENCE.sub("", text)
     yield from (" ".join(span.split()) for span in SPAN.findall(outside))
     yield from (line for line in LINE.findall(outside) if "=" in line and "…" not in line)
+    for job in YAML.findall(text):
+        yield from (re.sub(r"^\S*eyelevel ", "eyelevel ", line) for line in JOB.findall(job))
     for block in BLOCK.findall(text):
         if not block.lstrip().startswith(MARK):
             lines = block.replace("\\\n", " ").splitlines()

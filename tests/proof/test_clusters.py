@@ -1,4 +1,4 @@
-"""The commands in docs/clusters.md work exactly as written there: campaigns over SSH and Slurm stay exact even if
+"""The commands in docs/parallel.md work exactly as written there: campaigns over SSH and Slurm stay exact even if
 workers die.
 
 A user without root runs them, on machines that are namespaces (support/machines.sh): the head with `eyelevel scheduler`
@@ -19,7 +19,7 @@ from base.places import PROJECT, cache_dir, tool
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_cluster_programs, pytest.mark.loads(group="clusters")]
 
-DOCUMENT = PROJECT / "docs" / "clusters.md"
+DOCUMENT = PROJECT / "docs" / "parallel.md"
 LIBRARY = Path(__file__).parent.parent / "support" / "machines.sh"
 KINDS = ("net", "mount", "uts", "ipc", "pid")
 LIMIT_S = 2400

@@ -1,4 +1,5 @@
-"""Every available recording, exported to every format that can be written, keeps the properties in docs/formats.md."""
+"""Every available recording, exported to every format that can be written, keeps the properties in
+docs/contributors/formats.md."""
 
 import json
 import re

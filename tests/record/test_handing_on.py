@@ -1,4 +1,4 @@
-"""docs/formats.md states which properties of a site each export format keeps and loses."""
+"""docs/contributors/formats.md states which properties of a site each export format keeps and loses."""
 
 import gzip
 from pathlib import Path

@@ -57,9 +57,11 @@ def test_other_uses_of_the_word_are_not_reported(source: str) -> None:
         ("tests/a.py", "x = 'What is less is none.'\n# Whatever it is.\n", []),
         ("a.csv", "# Of two, one.\na,b\nOf two,1\n", [(1, "Of two, one")]),
         ("a.html.j2", "<h1>{% if x %}Of two, one.{% endif %}</h1>\n<p>What is it?</p>\n", [(1, "Of two, one")]),
+        ("a.md", "A page\nbehind\nLTE.\n", [(2, "'behind\\nLTE'; write 'on'")]),
+        ("a.md", "A page behind a banner.\n", []),
     ],
 )
-def test_a_sentence_that_does_not_begin_with_its_subject_is_reported(
+def test_a_sentence_that_does_not_begin_with_its_subject_and_a_wrong_phrase_are_reported(
     name: str, text: str, places: list[tuple[int, str]], tmp_path: Path
 ) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)

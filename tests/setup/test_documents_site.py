@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.needs_mkdocs, pytest.mark.needs_axe, pytest.mark.slow]
 
 # The start page, one with films and figures, one with a long listing, and tables of all kinds.
 OPTIONS = "docs/options/campaign.html"
-PAGES = ("index.html", "docs/first-hour.html", OPTIONS, "docs/glossary.html", "docs/validation.html")
+PAGES = ("index.html", "docs/first-hour.html", "docs/faq.html", OPTIONS, "docs/glossary.html", "docs/validation.html")
 
 
 @pytest.fixture(scope="module")

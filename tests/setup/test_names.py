@@ -13,7 +13,7 @@ MODULE = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
 # A file's name, not a module's: `servers.pcapng`, `replay.json`.
 ENDINGS = ("json", "pcapng", "rs", "toml")
 # Files that describe earlier states.
-OLD = ("CHANGELOG.md", "data/", "docs/decisions/", "docs/first-hour/")
+OLD = ("data/", "docs/decisions/", "docs/first-hour/")
 
 
 @cache

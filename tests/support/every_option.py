@@ -1,7 +1,7 @@
 """Generates the parts of documents that describe the program.
 
-These are the pages of every option (docs/options/), the files that make reads, and the tables of columns and metrics in
-docs/runs-csv.md and docs/metrics.md. `PYTHONPATH=tests:. python -m support.every_option` writes them.
+These are the pages of every option (docs/options/), the files that make reads, and the table of columns in
+docs/runs-csv.md. `PYTHONPATH=tests:. python -m support.every_option` writes them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,6 @@ from itertools import takewhile
 import click
 
 from base.places import PROJECT
-from dataset.schema import metric_rows
 from dataset.schema import rows as rows_of_columns
 from eyelevel.make import Target, targets, variables_table, written_for_make
 from eyelevel.program import COMMANDS, program
@@ -102,7 +101,6 @@ def written() -> dict[str, str]:
     )
     files["docs/options/index.md"] = "\n".join(lines) + "\n"
     files["docs/runs-csv.md"] = _with_table("docs/runs-csv.md", "| column |", rows_of_columns(instrument_columns()))
-    files["docs/metrics.md"] = _with_table("docs/metrics.md", "| metric |", metric_rows())
     return files
 
 

@@ -1,8 +1,8 @@
 """The content of a report's first screen, computed without drawing anything.
 
-To print the first screens of all known campaigns for docs/known-campaigns.md:
+To print the first screens of all known campaigns for docs/contributors/known-campaigns.md:
 
-PYTHONPATH=tests python -m support.first_screens > docs/known-campaigns.md
+PYTHONPATH=tests python -m support.first_screens > docs/contributors/known-campaigns.md
 """
 
 import re
@@ -67,18 +67,18 @@ PHRASES = {
 }
 ALL_ANALYSES = ChainMap(*map(dict, STAGES))
 HEAD = """\
-# Campaigns of which the truth is known
+# Known campaigns
 
-The analysis must find what is true, and must warn of what one has to know. Each campaign here was made by
-`tests/support/known_campaigns.py`, so its truth is known; beside it stands what the first screen of its report says.
-(That a campaign lacks a metric is left out.)
+The analysis must find what is true, and must warn of what limits it. `tests/support/known_campaigns.py` makes each of
+these campaigns, so its truth is known; the answer and the warnings are those of its report's first screen. (Warnings
+that a campaign lacks a metric are left out.)
 
-Written by `PYTHONPATH=tests python -m support.first_screens > docs/known-campaigns.md`. A test
+Written by `PYTHONPATH=tests python -m support.first_screens > docs/contributors/known-campaigns.md`. A test
 (`tests/analysis/test_first_screens.py`) fails when the first screens say something else, and another when they say
 something false. `PYTHONPATH=tests python -m support.known_campaigns late results/late` writes one of them, and
 `make report CAMPAIGN=late` its report.
 
-| campaign | what is true | what the first screen answers | what it warns of |
+| campaign | truth | answer | warnings |
 |---|---|---|---|
 """
 
@@ -140,7 +140,7 @@ def without(texts: Iterable[str], kinds: Iterable[str]) -> list[str]:
 
 
 def document() -> str:
-    """The text of docs/known-campaigns.md."""
+    """The text of docs/contributors/known-campaigns.md."""
     rows = []
     for name, known in CAMPAIGNS.items():
         first = known_screen(name)

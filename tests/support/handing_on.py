@@ -1,6 +1,6 @@
 """Compares a site with itself after it was exported to another format and imported again.
 
-A table in docs/formats.md lists the properties that each format keeps.
+A table in docs/contributors/formats.md lists the properties that each format keeps.
 """
 
 import re
@@ -16,7 +16,7 @@ from record.content import UndecodableContent, decode
 from record.formats import WritableFormat, read_recording
 from record.site import Exchange, Site, write_site
 
-DOCUMENT = PROJECT / "docs" / "formats.md"
+DOCUMENT = PROJECT / "docs" / "contributors" / "formats.md"
 
 
 def _address(exchange: Exchange) -> str | None:

@@ -8,7 +8,7 @@ they were made:
 
     PYTHONPATH=tests python -m support.known_campaigns late results/late
 
-docs/known-campaigns.md shows the first screens of their reports (`support.first_screens`).
+docs/contributors/known-campaigns.md shows the first screens of their reports (`support.first_screens`).
 """
 
 import json

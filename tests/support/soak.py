@@ -21,7 +21,7 @@ import pytest
 
 from base.places import PROJECT, tool
 
-LOG = PROJECT / "docs" / "soak.csv"
+LOG = PROJECT / "docs" / "contributors" / "soak.csv"
 # These variables pass to a run the path of the log, the number of busy processes, and the machine's speed.
 LOG_VARIABLE, BUSY_VARIABLE, SPEED_VARIABLE = "EYELEVEL_SOAK_LOG", "EYELEVEL_SOAK_BUSY", "EYELEVEL_SOAK_LOOPS_PER_US"
 COUNTS = ("passed", "failed", "error", "skipped")
@@ -124,7 +124,7 @@ def busy(count: int) -> Iterator[None]:
 @click.command()
 @click.option("--times", default=1, show_default=True, help="How many runs.")
 @click.option("--busy", "count", default=0, show_default=True, help="How many busy processes run beside the suite.")
-@click.option("--log", type=click.Path(path_type=Path), default=LOG, help="Where each run is a line (docs/soak.csv).")
+@click.option("--log", type=click.Path(path_type=Path), default=LOG, help="Where each run is a line.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def main(times: int, count: int, log: Path, options: tuple[str, ...]) -> None:
     """Run the suite several times, with further OPTIONS of pytest's; exits with 1 if a run failed.

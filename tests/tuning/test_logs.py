@@ -66,7 +66,7 @@ def test_dates_are_read_in_each_notation_of_the_documents(tmp_path: Path, times:
 @pytest.mark.parametrize(
     ("times", "fault"),
     [
-        (("Sunday", "Monday"), "'Sunday', which is no number, and no date as docs/traces.md has them"),
+        (("Sunday", "Monday"), "'Sunday', which is no number, and no date as docs/contributors/traces.md has them"),
         (("01/03/26 10:00:00", "01/03/26 10:00:01"), "which is no number, and no date"),
         (("2026-03-01 10:00:00", "2026-03-01 10:00:60"), "line 3: time is '2026-03-01 10:00:60', which is no date of"),
         (("2026-02-29 10:00:00", "2026-03-01 10:00:00"), "line 2: .* is no date of the calendar"),

@@ -1,4 +1,4 @@
-# HAProxy, the hop that splits TCP connections (docs/hop.md). Its package starts a service, so it is only unpacked.
+# HAProxy, the hop that splits TCP connections (docs/networks.md). Its package starts a service, so it is only unpacked.
 # shellcheck shell=bash disable=SC2034  # title, remedy and programs are for setup.sh and base.places
 
 title="HAProxy"

@@ -226,7 +226,7 @@ def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_loa
         assert evidence.failures == () and evidence.request_counts.missed == 0
         # The latest request of a return visit belongs to its second load.
         last_s = max(request.began_s or 0 for request in evidence.requests if request.main_frame)
-        assert times["quiet"] - last_s >= 0.9, "few pages are quiet for 1 s and ask again (docs/quiet-times.md)"
+        assert times["quiet"] - last_s >= 0.9, "few pages are quiet for 1 s and ask again"
 
 
 @pytest.mark.needs_namespaces
