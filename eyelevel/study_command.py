@@ -20,6 +20,7 @@ from eyelevel.measuring_options import (
 )
 from eyelevel.names import require_known_networks, require_known_protocols
 from eyelevel.options import STUDY, options_of, parameters
+from studies.study import USUAL
 
 if TYPE_CHECKING:
     from studies.study import Study
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 
 def study_command(study: Study) -> click.Command:
     """The command that measures `study`."""
-    of_study: dict[str, dict[str, Any]] = {
-        "--campaign": {"usual": study.command},
-        "--validate/--no-validate": {"default": study.validates},
-    }
+    usual = {**USUAL, "--campaign": study.command, **study.usual}
+    of_study: dict[str, dict[str, Any]] = {name: {"usual": words} for name, words in usual.items()}
+    of_study["--validate/--no-validate"] = {"default": study.validates}
     common = [
         replace(option, **of_study.get(option.name, {}))
         for option in options_of(STUDY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,7 +76,7 @@ def main(
                 click.echo(f"eyelevel: {error}", err=True)
                 failed.append(site.name)
     if failed:
-        sys.exit(f"eyelevel: not closed: {', '.join(failed)}; see above")
+        raise EyelevelError(f"not completed: {', '.join(failed)}; see above")
 
 
 def chosen(names: Sequence[str], folder: Path) -> list[Site]:

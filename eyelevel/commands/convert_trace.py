@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import write_file
 from base.text import printable
 from eyelevel.options import parameters_of
@@ -42,7 +42,7 @@ def _converted(
     from tuning import converting
 
     if columns and heavy:
-        raise EyelevelError("--heavy is for CellReplay's traces, and names of columns are for logs: give either")
+        raise Misuse("--heavy is for CellReplay's traces, and names of columns are for logs: give either")
     if into.suffix != ".csv":
         if columns or heavy or not converting.has_columns(from_):
             raise EyelevelError(f"{into} must end with .csv; only a conditions file becomes a delivery trace")
@@ -51,7 +51,7 @@ def _converted(
         converted = converting.from_cellreplay(from_, heavy)
     elif columns:
         if "time" not in columns or len(columns) < 2 or {"rtt", "delay"} <= columns.keys():
-            raise EyelevelError("of a log, give --time and some of --rate, --rtt or --delay, and --loss")
+            raise Misuse("of a log, give --time and some of --rate, --rtt or --delay, and --loss")
         converted = converting.from_log(from_, columns)
     else:
         converted = converting.from_delivery_trace(from_)

@@ -2,7 +2,7 @@
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.ownership import give_to_caller
 from eyelevel.options import parameters_of
 from record.names import VARIANT, original_of, site_folder
@@ -23,7 +23,7 @@ def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
     from record.summary import summary
 
     if VARIANT in name:
-        raise EyelevelError(f"{name} is a variant itself; edit {original_of(name)} by all edits")
+        raise Misuse(f"{name} is a variant itself; edit {original_of(name)} by all edits")
     edits = [Edit.parse(kind, text) for kind in KINDS for text in texts[kind]]
     folder = site_folder(f"{name}{VARIANT}{variant_name}")
     if folder.exists():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.places import RESULTS
 from base.text import printable
 from dataset.table import require_document
@@ -19,7 +19,7 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     Example: eyelevel report try --site demo-news
     """
     if figures_only and into:
-        raise EyelevelError("--into is for whole reports, which have the figures, too; leave --figures-only out")
+        raise Misuse("--into is for whole reports, which have the figures, too; leave --figures-only out")
     folder = campaign_folder(campaign)
     begin(f"reading {folder}")
 

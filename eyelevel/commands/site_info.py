@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich import box
-from rich.table import Table
 
 from base.errors import EyelevelError
 from base.places import SITES
-from base.terminal import terminal
+from base.terminal import plain_table, print_line, terminal
 from eyelevel.arguments import begin
 from eyelevel.options import parameters_of
 from record.layout import INDEX
@@ -20,8 +18,9 @@ if TYPE_CHECKING:
 
 
 @click.command(params=parameters_of("site-info"))
-def main(into: Path) -> None:
-    """Print a table of the recorded sites, and save the table and the paper's Figure 1 as files.
+def main(into: Path, as_json: bool) -> None:
+    """Print a table of the recorded sites, and save the table and the paper's Figure 1 as files; with --json, only
+    print.
 
     Example: eyelevel site-info --into results/sites
     """
@@ -37,6 +36,9 @@ def main(into: Path) -> None:
     from record.site import Site
 
     table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})
+    if as_json:
+        print(table.to_json(orient="records", indent=1))
+        return
     _print(table)
     into.mkdir(parents=True, exist_ok=True)
     table.to_csv(into / "sites.csv", index=False)
@@ -46,7 +48,7 @@ def main(into: Path) -> None:
 
 def _print(table: "pd.DataFrame") -> None:
     """Print `table` for a reader, without the URLs of the largest resources."""
-    texts = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    texts = plain_table(padding=(0, 0, 0, 1))
     texts.add_column("site", overflow="fold", min_width=15)
     headings = ("ex-\nchanges", "MB", "servers", "hosts", "third\nparty", "largest\nkB", "served\n%", "Jaccard\nindex")
     for name in headings:
@@ -61,4 +63,4 @@ def _print(table: "pd.DataFrame") -> None:
     console = terminal()
     console.print(texts)
     if open_sites := list(table.loc[table["served"].isna(), "site"]):
-        console.print(f"Nobody has measured yet what the pages of {', '.join(open_sites)} ask for: run 'make close'.")
+        print_line(console, f"next: make close SITES={','.join(open_sites)} finds what these recordings lack")

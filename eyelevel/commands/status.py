@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
 
-from base.terminal import terminal
+from base.terminal import print_json, terminal
 from base.words import clock_in, in_bytes, in_words
 from dataset.plan import never_enough
 from dataset.table import require_document
@@ -17,9 +16,6 @@ from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-# If another program reads the output, lines may have any length.
-WIDE = 1000
 
 
 @click.command(params=parameters_of("status"))
@@ -53,11 +49,9 @@ def main(campaign: str, as_json: bool) -> None:
             "rejected": rejected,
             "seconds_left": seconds,
         }
-        click.echo(json.dumps({**counts, **state}))
+        print_json({**counts, **state})
         return
     console = terminal()
-    if not console.is_terminal:
-        console.width = WIDE
     screen = Screen(console)
     runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
     screen.say(f"{runs}; {'running' if now.running else 'not running'}{now.lanes}")

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -87,10 +88,14 @@ def commit_of_testbed(project: Path = PROJECT) -> str:
 
 
 def _version(name: str, option: str) -> str:
-    path = tool(name)
-    text = _output([str(path), option])
+    return _printed_version(tool(name), option)
+
+
+@cache
+def _printed_version(program: Path, option: str) -> str:
+    text = _output([str(program), option])
     if not text:
-        raise EyelevelError(f"{path} {option} prints no version; run 'make setup' again")
+        raise EyelevelError(f"{program} {option} prints no version; run 'make setup' again")
     return text.splitlines()[0].strip()
 
 

@@ -24,7 +24,7 @@ from analysis.statistics.ratios import mean_over_sites
 from base.errors import EyelevelError
 from dataset.table import PROCESSOR_WAIT, header, lines, read_rows, require_document, write_document
 from eyelevel.commands.report import main as report
-from eyelevel.measuring import distinct_networks
+from eyelevel.estimate import distinct_networks
 from measure.campaign.campaign import Campaign
 from measure.run.setting import Setting
 from studies.ladder import waterfall

@@ -432,7 +432,7 @@ def test_a_campaign_does_not_go_on_with_another_quiet_time(campaign: Campaign) -
     # In campaigns of older versions, networks did not have this key.
     del document["settings"]["networks"]["lte"]["quiet_ms"]
     path.write_text(json.dumps(document))
-    with pytest.raises(EyelevelError, match="settings/networks/lte/quiet_ms was absent, is 2000"):
+    with pytest.raises(EyelevelError, match="networks/lte/quiet_ms was absent, is 2000"):
         measured(replace(campaign, networks={"lte": shorter}), SOUND)
     measured(replace(campaign, networks={"lte": older}), SOUND)
     assert {row["quiet_ms"] for row in rows(campaign)} == {"3000"} and len(rows(campaign)) == 4
