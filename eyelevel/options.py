@@ -130,6 +130,7 @@ OPTIONS: tuple[Option, ...] = (
         parameter="source",
     ),
     Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
+    Option("FOLDER", "A package.", ("verify",), is_required=True, type=PATH),
     Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=FOLDER),
     Option("FOLDER", "A user study, or its campaign.", ("user-study serve",), is_required=True, type=PATH),
     Option("ADDRESS", "An address of this machine, with or without a port.", ("scheduler",), is_required=True),
@@ -745,6 +746,12 @@ OPTIONS: tuple[Option, ...] = (
         "--into", "The folder for the table and the figure.", ("site-info",), type=FOLDER, default=RESULTS / "sites"
     ),
     Option("--into", "A Markdown file for the table and its details.", ("interop",), type=FILE),
+    Option(
+        "--allow-changed",
+        "Report a package even if its files differ from what was written ('eyelevel verify').",
+        ("report",),
+        is_flag=True,
+    ),
     Option("--figures-only", "Draw only the figures.", ("report",), is_flag=True),
     Option(
         "--licence",

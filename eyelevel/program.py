@@ -38,6 +38,7 @@ COMMANDS = {
     "report": "write the report of a campaign: tables, figures, one page",
     "reference": "measure the campaign that data/reference.toml declares, and write the package data/reference",
     "package": "write a campaign as a folder that can be cited, without films and other people's content",
+    "verify": "compare the files of a package with their checksums",
     "waterfall": "show the requests of one run, or of two side by side, over time",
     "user-study": "write a user study of a campaign's films, and collect votes",
     "compare": "compare campaign B with campaign A, before and after a change",

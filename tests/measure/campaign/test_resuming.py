@@ -146,11 +146,11 @@ def test_a_run_whose_block_was_made_on_another_machine_is_given_up(package: Path
 def test_a_package_that_was_changed_is_not_taken_up(package: Path, tmp_path: Path) -> None:
     text = (package / "runs.csv").read_text()
     (package / "runs.csv").write_text(text.replace("1234.5", "1034.5"))
-    with pytest.raises(EyelevelError, match=r"runs\.csv is not what it was when the package was written"):
+    with pytest.raises(EyelevelError, match=r"runs\.csv has changed since the package was written"):
         resume_from_package(package, tmp_path / "elsewhere")
     (package / "runs.csv").write_text(text)
     (package / "verdicts.jsonl").unlink()
-    with pytest.raises(EyelevelError, match=r"verdicts\.jsonl is not what it was"):
+    with pytest.raises(EyelevelError, match=r"verdicts\.jsonl has changed"):
         resume_from_package(package, tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 
