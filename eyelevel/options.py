@@ -49,7 +49,7 @@ OF_A_CAMPAIGN = ("status", "results", "review", "report", "package", "waterfall"
 # The commands that print a table.
 WITH_TABLES = (
     *("status", "results", "compare", "combine", "quiet-times", "site-info", "networks", "protocols", "devices"),
-    *("validate", "interop", "lanes"),
+    *("validate", "interop", "lanes", "doctor"),
 )
 OFF_OR_RECORDED = (OFF, RECORDED)
 

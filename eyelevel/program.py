@@ -51,6 +51,7 @@ COMMANDS = {
     "validate": "measure networks and protocols, and compare them with their settings",
     "interop": "test every server with every browser",
     "devices": "list the devices, and test whether this machine can keep their paces",
+    "doctor": "show what a bug report needs, and what makes this machine unfit for measuring",
     "lanes": "measure how many runs this machine can make at once",
     "cluster-keys": "make the keys with which the machines of a cluster authenticate each other",
     "scheduler": "distribute the blocks of campaigns to the workers of a cluster",
@@ -144,12 +145,17 @@ def _studies() -> dict[str, Any]:
 def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
         return
+    click.echo(f"eyelevel {version_words()}")
+    context.exit()
+
+
+def version_words() -> str:
+    """The version of the program, and the folder and the commit of its checkout."""
     from measure.host.machine import commit_of_testbed
 
     # The version that pip installed may come from another checkout.
     number = tomllib.loads(PYPROJECT.read_text())["project"]["version"] if IS_CHECKOUT else version("eyelevel")
-    click.echo(f"eyelevel {number} ({PROJECT}, commit {commit_of_testbed()})")
-    context.exit()
+    return f"{number} ({PROJECT}, commit {commit_of_testbed()})"
 
 
 @click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})

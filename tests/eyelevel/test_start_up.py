@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -92,14 +92,16 @@ def outputs(lines: Sequence[tuple[Mapping[str, str], Sequence[str]]], folder: Pa
     return [text for text, _ in results]
 
 
-def endings(lines: Sequence[tuple[Mapping[str, str], Sequence[str]]], folder: Path) -> list[tuple[str, int]]:
+def endings(
+    lines: Sequence[tuple[Mapping[str, str], Sequence[str]]], folder: Path, heavy: Collection[str] = HEAVY
+) -> list[tuple[str, int]]:
     """The output and the exit status of each of `lines` (variables, and arguments of the program) in an empty `folder`.
 
-    Fails if one of them loads a slow module.
+    Fails if one of them loads a `heavy` module.
     """
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
-        input=json.dumps([sorted(HEAVY), lines]),
+        input=json.dumps([sorted(heavy), lines]),
         env=os.environ | {"PYTHONPATH": str(PROJECT)},
         cwd=folder,
         capture_output=True,
@@ -156,6 +158,15 @@ def test_the_status_of_a_campaign_loads_nothing_heavy(tmp_path: Path) -> None:
     text, as_json = outputs([({}, ["status", str(campaign)]), ({}, ["status", str(campaign), "--json"])], tmp_path)
     assert "runs done" in text
     assert json.loads(as_json)["done"] > 0
+
+
+def test_the_doctor_loads_nothing_heavy_and_its_status_says_whether_the_machine_is_fit(tmp_path: Path) -> None:
+    # Servers, whose programs it names, load these.
+    [(text, status)] = endings([({}, ["doctor", "--json"])], tmp_path, HEAVY - {"cryptography", "jinja2"})
+    seen = json.loads(text)
+    assert seen["facts"]["eyelevel"].startswith("0.") and "kernel" in seen["facts"]["system"]
+    assert status == bool(seen["findings"])
+    assert all(finding["what"] and finding["remedy"] for finding in seen["findings"])
 
 
 # Writes a report without its figures, and prints which of our modules that loaded.
