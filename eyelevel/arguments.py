@@ -37,6 +37,11 @@ def campaigns_in(results: Path) -> list[str]:
     return sorted(file.parent.name for file in results.glob(f"*/{DOCUMENT}"))
 
 
+def suggest(command: str) -> None:
+    """Print on standard error the `command` that mostly follows."""
+    click.echo(f"next: {command}", err=True)
+
+
 def begin(text: str) -> None:
     """Announce on standard error what a command is about to do, before it loads libraries, which takes a second."""
     click.echo(text, err=True)

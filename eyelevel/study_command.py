@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,8 @@ import click
 
 from base.places import RESULTS
 from base.terminal import print_line
-from eyelevel.arguments import begin
+from eyelevel.arguments import begin, suggest
+from eyelevel.make import make_line
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
@@ -79,4 +79,4 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     for line in measurement.summary():
         print_line(console, line)
     name = folder.name if folder.parent == RESULTS else str(folder)
-    console.print(f"the report: eyelevel report {shlex.quote(name)}", style="dim", soft_wrap=True)
+    suggest(make_line("report", {"CAMPAIGN": name}))

@@ -10,6 +10,7 @@ import click
 from base.errors import EyelevelError, Misuse
 from base.files import write_file
 from base.text import printable
+from eyelevel.arguments import suggest
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> 
     write_file(into, text)
     for note in (*notes, f"written: {into}"):
         click.echo(printable(note), err=True)
+    suggest("name the file in a networks.toml of yours (docs/traces.md)")
 
 
 def _converted(

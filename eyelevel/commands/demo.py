@@ -4,6 +4,8 @@ import click
 
 from base.errors import Misuse
 from base.text import unknown
+from eyelevel.arguments import suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 from record.names import site_folder
 
@@ -22,3 +24,4 @@ def main(names: tuple[str, ...]) -> None:
         if name not in DEMO_SITES:
             raise Misuse(unknown("demo site", name, DEMO_SITES))
         click.echo(summary(write_site(generate(name), site_folder(name))))
+    suggest(make_line("campaign", {"SITES": ",".join(names or DEMO_SITES), "NET": "lte", "PROTO": "tcp,quic"}))

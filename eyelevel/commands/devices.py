@@ -10,6 +10,7 @@ import click
 from base.errors import EyelevelError
 from base.structure import unstructured
 from base.terminal import plain_table, print_json, terminal
+from eyelevel.arguments import suggest
 from eyelevel.options import parameters_of
 from tuning.devices import Device
 
@@ -36,6 +37,7 @@ def main(sittings: int | None, as_json: bool) -> None:
     else:
         terminal().print(listing(known))
     if not sittings:
+        suggest("make campaign DEVICE=NAME NET=lte PROTO=tcp,quic")
         return
 
     from measure.host.device_index import MANY, TOLERANCE, Paces, is_near, trials

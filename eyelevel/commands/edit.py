@@ -4,6 +4,8 @@ import click
 
 from base.errors import EyelevelError, Misuse
 from base.ownership import give_to_caller
+from eyelevel.arguments import suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 from record.names import VARIANT, original_of, site_folder
 
@@ -33,3 +35,4 @@ def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
     give_to_caller(folder)
     click.echo(summary(result))
     click.echo(f"  made of {name}: {result.recorder[EDITS]}")
+    suggest(make_line("campaign", {"SITES": f"{name},{result.name}", "NET": "lte", "PROTO": "tcp+,quic"}))

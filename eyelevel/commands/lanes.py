@@ -4,7 +4,7 @@ import click
 
 from base.privileges import require_browsing
 from base.terminal import print_json, print_line
-from eyelevel.arguments import begin
+from eyelevel.arguments import begin, suggest
 from eyelevel.names import require_known_networks
 from eyelevel.options import parameters_of
 
@@ -42,3 +42,4 @@ def main(browser: str, net: str | None, sites: str, as_json: bool) -> None:
         print_json(lanes.record())
     else:
         click.echo(f"LANES={lanes.value()}")
+        suggest("make campaign LANES=auto")

@@ -11,7 +11,7 @@ import click
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.terminal import plain_table, print_json, print_line, terminal
-from eyelevel.arguments import begin
+from eyelevel.arguments import begin, suggest
 from eyelevel.names import require_known_networks
 from eyelevel.options import parameters_of
 
@@ -129,4 +129,4 @@ def main(net: str | None, seconds: float, into: Path, as_json: bool) -> None:
     give_to_caller(into, RESULTS)
     print_line(console, f"rates and round-trip times over time: {into / DRAWING}.png")
     if not net:
-        print_line(console, "next: 'eyelevel networks --net NAME' shows all settings of a network, and their sources")
+        suggest("'eyelevel networks --net NAME' shows all settings of a network, and their sources")

@@ -9,6 +9,7 @@ import click
 
 from base.structure import unstructured
 from base.terminal import plain_table, print_json, print_line, terminal
+from eyelevel.arguments import suggest
 from eyelevel.names import require_known_protocols
 from eyelevel.options import parameters_of
 
@@ -84,4 +85,4 @@ def main(proto: str | None, as_json: bool) -> None:
         for line in details(one, known.sources.get(one.name)):
             print_line(console, line)
     if not proto:
-        print_line(console, "next: 'eyelevel protocols --proto NAME' shows all settings of a protocol")
+        suggest("'eyelevel protocols --proto NAME' shows all settings of a protocol")

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from base.terminal import print_json, terminal
-from eyelevel.arguments import begin, campaign_folder
+from eyelevel.arguments import begin, campaign_folder, suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 
 
@@ -27,6 +28,7 @@ def main(campaign: str, as_json: bool) -> None:
     from analysis.report.first_answer import report
 
     report(folder, terminal())
+    suggest(make_line("report", {"CAMPAIGN": campaign}))
 
 
 def document(folder: Path) -> dict[str, Any]:

@@ -8,8 +8,9 @@ import click
 
 from base.errors import EyelevelError
 from base.places import SITES
-from base.terminal import plain_table, print_line, terminal
-from eyelevel.arguments import begin
+from base.terminal import plain_table, terminal
+from base.words import plural
+from eyelevel.arguments import begin, suggest
 from eyelevel.options import parameters_of
 from record.layout import INDEX
 
@@ -27,7 +28,7 @@ def main(into: Path, as_json: bool) -> None:
     folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
     if not folders:
         raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")
-    begin(f"reading {len(folders)} sites")
+    begin(f"reading {plural('site', len(folders))}")
 
     from analysis.figures import figure1
     from analysis.figures.style import save
@@ -60,7 +61,6 @@ def _print(table: "pd.DataFrame") -> None:
         served = "" if math.isnan(row.served) else f"{math.floor(row.served * 1000) / 10:.1f}"
         jaccard = "" if math.isnan(row.served) else f"{row.jaccard:.3f}"
         texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, served, jaccard)
-    console = terminal()
-    console.print(texts)
+    terminal().print(texts)
     if open_sites := list(table.loc[table["served"].isna(), "site"]):
-        print_line(console, f"next: make close SITES={','.join(open_sites)} finds what these recordings lack")
+        suggest(f"make close SITES={','.join(open_sites)} (finds what these recordings lack)")

@@ -15,7 +15,8 @@ from base.places import RESULTS
 from base.privileges import require_browsing
 from base.terminal import plain_table, print_json, terminal
 from base.words import plural
-from eyelevel.arguments import begin
+from eyelevel.arguments import begin, suggest
+from eyelevel.make import make_line
 from eyelevel.names import require_known_networks, require_known_protocols
 from eyelevel.options import parameters_of
 from tuning.defaults import DEFAULT_SHELLS
@@ -152,3 +153,5 @@ def main(
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:
         raise EyelevelError(f"{len(failed)} of {plural('check', len(checks))} failed: {', '.join(failed)}")
     click.echo(f"all {plural('check', sum(check.checked for check in checks))} passed", err=as_json)
+    given = {"NET": net, "PROTO": proto, "SITES": sites}
+    suggest(make_line("campaign", {name: value for name, value in given.items() if value not in (None, "none")}))
