@@ -13,6 +13,8 @@ define line_break
 
 endef
 $(foreach v,$(GIVEN),$(if $(findstring $(line_break),$(value $v)),$(error the value of $v has a line break)))
+# An empty value may be a shell's variable that is not set; only a proxy can be switched off by it.
+$(foreach v,$(filter-out %_proxy %_PROXY,$(GIVEN)),$(if $(strip $(value $v)),,$(error $v is empty; give it a value, or leave it out)))
 given = $(if $(filter $1,$(GIVEN)),$(value $1))
 # A value as one word of a shell's command line, whatever it contains.
 quote = '$(subst ','\'',$1)'
@@ -21,9 +23,6 @@ absolute = $(if $(filter /%,$(firstword $1)),$1,$(CURDIR)/$1)
 CACHES := $(or $(value XDG_CACHE_HOME),$(value HOME)/.cache)
 override EYELEVEL_CACHE := $(call absolute,$(or $(value EYELEVEL_CACHE),$(CACHES)/eyelevel))
 export EYELEVEL_CACHE
-# A folder with the user's own networks.toml or protocols.toml.
-override EYELEVEL_TUNING := $(if $(call given,TUNING),$(call absolute,$(TUNING)),$(value EYELEVEL_TUNING))
-export EYELEVEL_TUNING
 PYTHON := $(or $(call given,PYTHON),$(EYELEVEL_CACHE)/venv/bin/python)
 # Without bytecode, each of the hundreds of programs that tests start compiles the project again.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(call quote,$(PYTHON)) -m pytest

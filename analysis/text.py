@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from base.words import plural as plural
 from dataset import metrics
 from dataset.schema import fields
 from tuning.devices import IN_BROWSER, described
@@ -166,11 +167,6 @@ def moment(text: str) -> str:
     except ValueError:
         return text
     return f"{time.day} {time:%B %Y, %H:%M} {time.tzname() or ''}".rstrip()
-
-
-def plural(noun: str, count: int) -> str:
-    """A count with its noun: 1 site, 2 sites."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def span(least: int | str, most: int | str) -> str:

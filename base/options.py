@@ -47,6 +47,25 @@ COUNT = click.IntRange(min=1)
 Names = Callable[[click.Context], Iterable[str]]
 
 
+class _Filled(click.Parameter):
+    """A parameter that is not given an empty value: an unset variable of a shell would choose the default unseen."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """The value in its type. Raises BadParameter."""
+        texts = value if isinstance(value, tuple | list) else [value]
+        if self.type is not click.UNPROCESSED and any(isinstance(text, str) and not text.strip() for text in texts):
+            raise click.BadParameter("it is empty; give it a value, or leave it out", ctx, self)
+        return super().type_cast_value(ctx, value)
+
+
+class _Option(_Filled, click.Option):
+    pass
+
+
+class _Argument(_Filled, click.Argument):
+    pass
+
+
 @dataclass(frozen=True)
 class Option:
     """An option of commands, or one of their arguments.
@@ -59,7 +78,7 @@ class Option:
     `is_flag`: whether it takes no value. `is_list`: whether it can be given more than once. `names`: a function that
     returns all names that its value, or an element of its list, can be; shells complete them. `setting`: the field of a
     campaign's settings (`dataset.settings`) that it sets. `parameter`: its name in the command's function, if that
-    differs.
+    differs. `environment`: the environment variable that it sets, in place of a parameter of the command's function.
     """
 
     name: str
@@ -76,6 +95,7 @@ class Option:
     setting: str = ""
     parameter: str = ""
     metavar: str | None = None
+    environment: str = ""
 
     @property
     def is_argument(self) -> bool:
@@ -92,9 +112,27 @@ class Option:
         """Its variable in make: `SERVER_RTTS` for `--server-rtts`."""
         return self.name.partition("/")[0].lstrip("-").replace("-", "_").upper()
 
+    @property
+    def default_value(self) -> Any:
+        """The default value; None if there is none, or if the command itself chooses it."""
+        return self.default() if callable(self.default) else self.default
+
+    @property
+    def default_words(self) -> str:
+        """The default value in words; "" if there is none."""
+        usual, default = self.usual() if callable(self.usual) else self.usual, self.default_value
+        if usual or default is None or self.is_flag:
+            return usual
+        yes, _, no = self.name.partition("/")
+        if no:
+            return (yes if default else no).lstrip("-")
+        return str(
+            default.relative_to(PROJECT) if isinstance(default, Path) and default.is_relative_to(PROJECT) else default
+        )
+
     def click_parameter(self) -> click.Parameter:
         """The option as a click parameter."""
-        default = self.default() if callable(self.default) else self.default
+        default, words = self.default_value, self.default_words
         choices = self.choices() if callable(self.choices) else self.choices
         kind: Any = click.Choice(list(choices)) if choices else self.type
         if self.names:
@@ -108,23 +146,25 @@ class Option:
         if self.is_argument:
             name = own_name or [self.name.lower().replace("-", "_")]
             metavar = self.metavar or self.name
-            return click.Argument(name, nargs=-1 if self.is_list else 1, metavar=metavar, **common)
-        usual = self.usual() if callable(self.usual) else self.usual
-        if not usual and isinstance(default, Path):
-            usual = _within_project(default)
-        return click.Option(
+            return _Argument(name, nargs=-1 if self.is_list else 1, metavar=metavar, **common)
+        return _Option(
             [self.name, *own_name],
-            help=f"{self.help}  [default: {usual}]" if usual else self.help,
+            help=f"{self.help}  [default: {words}]" if words else self.help,
             is_flag=self.is_flag or None,
             multiple=self.is_list,
             metavar=self.metavar,
-            show_default=not usual and default is not None and default != "" and not self.is_flag,
             **common,
+            **self._exported(),
         )
 
+    def _exported(self) -> dict[str, Any]:
+        """The arguments of a click option that sets an environment variable before other options are read."""
 
-def _within_project(path: Path) -> str:
-    return str(path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path)
+        def export(context: click.Context, parameter: click.Parameter, value: object) -> None:
+            if value is not None:
+                os.environ[self.environment] = str(value)
+
+        return {"callback": export, "is_eager": True, "expose_value": False} if self.environment else {}
 
 
 class _Completed(click.types.StringParamType):

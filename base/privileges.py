@@ -31,11 +31,9 @@ def require_namespaces(activity: str) -> None:
 
     The error says what is missing, and how an administrator allows just that.
     """
-    if missing := _missing_namespaces():
-        raise EyelevelError(f"{activity} needs {missing}")
-    if missing := missing_tun():
-        otherwise = "" if os.geteuid() == 0 else "; or run it with sudo"
-        raise EyelevelError(f"{activity} needs {missing}{otherwise}")
+    for missing in (_missing_namespaces(), _missing_device()):
+        if missing:
+            raise EyelevelError(f"{activity} needs {missing}")
 
 
 def require_browsing(activity: str) -> None:
@@ -47,6 +45,18 @@ def require_browsing(activity: str) -> None:
     require_namespaces(activity)
     if missing := _missing_sandbox():
         raise EyelevelError(f"{activity} needs {missing}")
+
+
+def missing_prerequisites() -> list[str]:
+    """Everything that this process lacks to measure: each with how an administrator allows just that."""
+    # In a namespace that cannot be made, there is no sandbox to try.
+    namespaces = _missing_namespaces()
+    return [missing for missing in (namespaces or _missing_sandbox(), _missing_device()) if missing]
+
+
+def _missing_device() -> str | None:
+    missing = missing_tun()
+    return f"{missing}; or run it with sudo" if missing and os.geteuid() else missing
 
 
 @cache

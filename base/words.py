@@ -1,4 +1,4 @@
-"""Durations, times and sizes in readable words."""
+"""Durations, times, sizes and counts in readable words."""
 
 from datetime import datetime, timedelta
 
@@ -25,3 +25,8 @@ def clock_in(seconds: float) -> str:
 def in_bytes(count: float) -> str:
     """A readable number of bytes: `12 MB`, `3.4 GB`."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def plural(noun: str, count: int) -> str:
+    """A count with its noun: 1 site, 2 sites."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -31,6 +31,9 @@ FILES = {
     LAST_FRAMES: "Digests of how pages looked in the end, by which later runs are compared with these",
 }
 
+# How a file of a package differs from what was written.
+MISSING, CHANGED, ADDED = "missing", "changed", "added"
+
 # A package's name is its campaign's name and this ending.
 ENDING = "-package"
 
@@ -50,7 +53,7 @@ def checksums(package: Path) -> dict[str, str]:
     EyelevelError."""
     path = package / METADATA
     if not is_package(package):
-        raise EyelevelError(f"{package} is no package of a campaign: {METADATA} is missing ('make package' writes one)")
+        raise EyelevelError(f"{package} is no package of a campaign: it has no {METADATA} ('make package' writes one)")
     try:
         graph = parse_json(_content(path))["@graph"]
         return {str(entry["@id"]): str(entry["sha256"]) for entry in graph if "sha256" in entry}
@@ -58,15 +61,17 @@ def checksums(package: Path) -> dict[str, str]:
         raise EyelevelError(f"{path} is broken: {error!r}") from None
 
 
-def changed_files(package: Path) -> list[str]:
-    """The names of the files of `package` that are missing or have changed since it was written. Raises
+def differences(package: Path) -> dict[str, str]:
+    """The files of `package` that are not as they were when it was written: name → MISSING, CHANGED or ADDED. Raises
     EyelevelError."""
-    there = {str(path.relative_to(package)) for path in package.rglob("*")}
-    return [
-        name
-        for name, checksum in checksums(package).items()
+    known = checksums(package)
+    there = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_symlink() or not path.is_dir()}
+    wrong = {
+        name: CHANGED if name in there else MISSING
+        for name, checksum in known.items()
         if name not in there or not _is_written(package / name, checksum)
-    ]
+    }
+    return wrong | dict.fromkeys(sorted(there - {*known, METADATA}), ADDED)
 
 
 def require_files(package: Path) -> None:
@@ -77,7 +82,7 @@ def require_files(package: Path) -> None:
         path = package / name
         content = _content(path) if os.path.lexists(path) else None
         if (None if content is None else sha256(content).hexdigest()) != known.get(name):
-            raise EyelevelError(f"{path} is not what it was when the package was written ({METADATA}): restore it")
+            raise EyelevelError(f"{path} has changed since the package was written ({METADATA}): restore it")
         if content is not None:
             _require_readable(path, content)
     _require_countable(package)

@@ -19,6 +19,7 @@ from base.errors import EyelevelError
 from base.files import write_json
 from base.structure import from_json, structured
 from base.text import printable
+from base.words import plural
 from dataset.metrics import metric_names
 from dataset.reading import read_object, read_text
 from dataset.reasons import Reason
@@ -363,10 +364,10 @@ class GivenUp:
         return why.text if why and why.gate == WITHDRAWN else None
 
     def __str__(self) -> str:
-        rest = f"its other {self.runs} runs are not made" if self.runs else "it has no other runs"
+        rest = f"its {plural('open run', self.runs)} will not be made" if self.runs else "it has no open runs"
         if self.withdrawn is not None:
             return f"{self.site} {self.network} was withdrawn: {rest}; {self.withdrawn}"
-        return f"{self.site} {self.network} fails alike over all protocols: {rest}; the last reason was {self.reason}"
+        return f"{self.site} {self.network} fails over all protocols: {rest}; the last reason was {self.reason}"
 
 
 def read_given_up(folder: Path) -> list[GivenUp]:

@@ -9,7 +9,7 @@ from analysis.earlier import GAIN_SD, SITE_SD, Expected, expected_on
 from analysis.forecast import DIFFERENCES, SEED, Chances, Plan, chances, number_of_campaigns, simulated_stops
 from analysis.hypotheses import parse
 from analysis.statistics.hypotheses import Hypotheses
-from base.words import in_words
+from base.words import in_words, plural
 from dataset.declaration import HYPOTHESES
 from dataset.metrics import time_names
 from measure.campaign.campaign import Campaign
@@ -59,7 +59,7 @@ def plan_of(campaign: Campaign) -> Plan:
 
 def chance_lines(all_chances: list[Chances], runs: int) -> list[str]:
     """The lines to print before a campaign of this number of `runs`."""
-    lines = [f"chances of a verdict after {runs} runs of each, if what is stated is true:"]
+    lines = [f"chances of a verdict after {plural('run', runs)} of each, if the true difference is as stated:"]
     for one in all_chances:
         differences = ", ".join(
             f"a difference of {100 * share:.0f} % {_percent(chance)}"

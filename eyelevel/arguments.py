@@ -1,37 +1,45 @@
 """Arguments that several commands share, and how a command begins. Imports no measuring code."""
 
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
+from base.text import nearest
 from dataset.table import DOCUMENT
 
-# How similar (difflib) two names must be before one counts as a mistyping of the other: lte-qiuc and lte-quic are, lte
-# and dsl are not.
+# How much (difflib) the name of a new campaign must resemble another's before it counts as a mistyping of that:
+# lte-qiuc and lte-quic do, lte and dsl do not.
 ALIKE = 0.75
 
 
 def campaign_folder(campaign: str, results: Path = RESULTS) -> Path:
     """The folder that `campaign` names: a folder in `results` by its name, or any folder by its path. Raises
     EyelevelError."""
-    for folder in (results / campaign, Path(campaign)):
+    folders = (results / campaign, Path(campaign))
+    for folder in folders:
         if folder.is_dir():
             return folder
-    similar = similar_campaign(results / campaign)
-    raise EyelevelError(
-        f"there is no campaign {campaign}: neither {results / campaign} nor {campaign} is a folder"
-        f"{f'; there is a campaign {similar}' if similar else ''}"
-    )
+    near = nearest(folders[0].name, (name for folder in folders for name in campaigns_in(folder.parent)))
+    meant = f"; did you mean {near}?" if near else ""
+    raise EyelevelError(f"there is no campaign {campaign}{meant} (neither {folders[0]} nor {folders[1]} is a folder)")
 
 
-def similar_campaign(folder: Path) -> str:
-    """The name of the campaign next to `folder` that most resembles the name of `folder`, in case it was mistyped; ""
+def similar_campaign(folder: Path) -> str | None:
+    """The name of the campaign next to `folder` that most resembles the name of `folder`, in case it was mistyped; None
     if none does."""
-    others = [file.parent.name for file in folder.parent.glob(f"*/{DOCUMENT}") if file.parent != folder]
-    return next(iter(get_close_matches(folder.name, others, n=1, cutoff=ALIKE)), "")
+    return nearest(folder.name, (name for name in campaigns_in(folder.parent) if name != folder.name), ALIKE)
+
+
+def campaigns_in(results: Path) -> list[str]:
+    """The names of the campaigns in the folder `results`."""
+    return sorted(file.parent.name for file in results.glob(f"*/{DOCUMENT}"))
+
+
+def suggest(command: str) -> None:
+    """Print on standard error the `command` that mostly follows."""
+    click.echo(f"next: {command}", err=True)
 
 
 def begin(text: str) -> None:

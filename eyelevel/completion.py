@@ -11,7 +11,7 @@ import click
 
 from base.places import RESULTS
 from browsers.registry import all_browsers
-from dataset.table import DOCUMENT
+from eyelevel.arguments import campaigns_in
 from record.collection import available_names
 from tuning import devices, networks, protocols
 from tuning.settings import Catalogue
@@ -47,7 +47,7 @@ def site_names(_: click.Context) -> Iterable[str]:
 def campaign_names(context: click.Context) -> Iterable[str]:
     """The campaigns in the folder of results."""
     results: Path = context.params.get("results") or RESULTS
-    return sorted(file.parent.name for file in results.glob(f"*/{DOCUMENT}"))
+    return campaigns_in(results)
 
 
 def _with_groups(settings: Catalogue[Any]) -> Iterable[str]:

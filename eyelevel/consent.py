@@ -13,11 +13,12 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.terminal import print_line
-from base.words import in_bytes, in_words
+from base.words import in_bytes, in_words, plural
 from eyelevel.arguments import similar_campaign
+from eyelevel.estimate import estimate
 from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import Forecast, forecast
+from measure.campaign.forecast import Forecast
 
 DAY_S = 86_400
 
@@ -25,7 +26,7 @@ DAY_S = 86_400
 def answer_to(question: str, console: Console) -> str:
     """Show `question`, and return the key that the user presses. Raises EyelevelError if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise EyelevelError(f"{question}; to begin it all the same: YES=1 (--yes)")
+        raise EyelevelError(f"{question}; to begin it anyway: YES=1 (--yes)")
     console.print(
         f"{question}.\nPress y to begin it, any other key to leave it: ", markup=False, soft_wrap=True, end=""
     )
@@ -48,32 +49,26 @@ def require_consent(
     if not options.unnamed or options.agreed or options.budget_s is not None:
         return
     similar = similar_campaign(campaign.folder)
-    expected = expected_of(campaign)
+    expected = estimate(campaign).forecast
     if expected.seconds <= DAY_S:
         if similar:
-            note = f"note: {campaign.folder.name} is a new campaign; there is one of the name {similar}"
+            note = f"note: {campaign.folder.name} is a new campaign; did you mean {similar}?"
             print_line(console, note)
         return
-    other = f"; there is a campaign {similar}" if similar else ""
+    other = f"; did you mean the campaign {similar}?" if similar else ""
     if ask(description(campaign, options.unnamed, expected) + other, console) not in ("y", "Y"):
         raise EyelevelError(f"campaign {campaign.folder.name} was not begun; nothing was written")
-
-
-def expected_of(campaign: Campaign) -> Forecast:
-    """The forecast for all runs of `campaign`, in its lanes, before the first run."""
-    runs = (run for block in campaign.plan() for run in block)
-    return forecast(runs, (), campaign.folder, campaign.run_model(), campaign.lanes.runs_at_once)
 
 
 def description(campaign: Campaign, unnamed: Sequence[str], expected: Forecast) -> str:
     """The size of the campaign, how long it would take, and which variables decide it."""
     sizes = ", ".join(
-        f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+        plural(noun, len(things))
         for noun, things in (("site", campaign.sites), ("network", campaign.networks), ("protocol", campaign.protocols))
     )
     at_most = "at most " if campaign.auto else ""
     return (
         f"new campaign {campaign.folder.name} would take {at_most}about {in_words(expected.seconds)} and "
-        f"{in_bytes(expected.bytes)} ({sizes}, {campaign.runs} runs of each), and {' and '.join(unnamed)} "
+        f"{in_bytes(expected.bytes)} ({sizes}, {plural('run', campaign.runs)} of each), and {' and '.join(unnamed)} "
         f"{'was' if len(unnamed) == 1 else 'were'} not named"
     )

@@ -4,6 +4,10 @@ from pathlib import Path
 
 from base.places import PROJECT
 
+# The networks and protocols of 'eyelevel campaign': all of the paper's.
+NETWORKS = "dsl,lte,da2gc,mss"
+PROTOCOLS = "tcp,tcp+,tcp+bbr,quic,quic+bbr"
+
 # The networks and the time budget of 'eyelevel answer'.
 ANSWER_NETWORKS = "lte,fibre"
 ANSWER_BUDGET = "60m"

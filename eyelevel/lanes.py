@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import write_atomically
 from base.ownership import give_to_caller
 from base.places import cache_dir
@@ -57,12 +57,12 @@ def requested_lanes(wanted: str) -> Lanes:
     if ":" in first:
         first, others = "1", [first, *others]
     if not NUMBER.fullmatch(first):
-        raise EyelevelError(f"the number of lanes must be 1 or more, or {AUTO}, not {first!r}")
+        raise Misuse(f"the number of lanes must be 1 or more, or {AUTO}, not {first!r}")
     at_once = {}
     for part in others:
         network, _, number = part.rpartition(":")
         if not network or not NUMBER.fullmatch(number):
-            raise EyelevelError(f"{part!r} in LANES is no network with a number of loads at once, such as mss:6")
+            raise Misuse(f"{part!r} in LANES is no network with a number of loads at once, such as mss:6")
         at_once[network] = int(number)
     return Lanes(int(first), at_once={network: number for network, number in at_once.items() if number > 1})
 
@@ -161,9 +161,9 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
     folder, wanted = campaign.folder, options.lanes
     if (shells := campaign.loading.shells) != DEFAULT_SHELLS and (options.dask or wanted not in (None, "1")):
         option = "--dask" if options.dask else "--lanes"
-        raise EyelevelError(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
+        raise Misuse(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
     if options.dask and wanted == AUTO:
-        raise EyelevelError(
+        raise Misuse(
             "LANES=auto is for one machine; on a cluster, 'eyelevel lanes' says how many lanes each worker takes, and "
             "the campaign is given that number"
         )

@@ -4,22 +4,22 @@
 installed are generated from this module (`written_for_make`).
 """
 
+import os
 import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import click
 from click.core import ParameterSource
 
-from base.errors import EyelevelError, reports_errors
+from base.errors import Misuse, reports_errors
 from base.options import Option
 from base.places import PROJECT, use_cache
-from base.text import printable_lines
+from base.text import nearest
 from eyelevel.options import STUDY, options_of
-from eyelevel.program import COMMANDS, program
+from eyelevel.program import COMMANDS, INTERRUPTED, program, status_of
 from studies import STUDIES
 from studies.study import Study
 
@@ -28,7 +28,6 @@ YES, NO = ("yes", "1"), ("no", "0")
 # Variables of make itself, which are not options: their text in `make help`, and the targets that take them; * for all.
 ALL = ("*",)
 OWN_VARIABLES = {
-    "TUNING": ("A folder with your own networks.toml, protocols.toml or devices.toml", ALL),
     "SERVERS": ("Further servers to install (caddy,quinn)", ("setup",)),
     "BROWSERS": ("Further browsers to install (firefox)", ("setup",)),
     "SHELLS": ("Further shells to install (mahimahi)", ("setup",)),
@@ -133,12 +132,11 @@ def targets() -> dict[str, Target]:
 
 
 # Commands without a target: they are used in a replay, on a cluster or by developers.
-NO_TARGETS = {"edit", "demo", "load", "results", "scheduler", "worker", "simulate"}
+NO_TARGETS = {"edit", "demo", "load", "scheduler", "worker", "simulate"}
 
 
 def command_lines(target: Target, given: Mapping[str, str]) -> list[list[str]]:
     """The command lines of `target` for the variables `given` to make. Raises EyelevelError."""
-    given = {name: text for name, text in given.items() if text}
     lines = [[*target.steps[0], *_words(target.options, given)]]
     # A later step receives the options that it shares with the first.
     for step in target.steps[1:]:
@@ -162,7 +160,7 @@ def _words(options: Collection[Option], given: Mapping[str, str]) -> Iterator[st
         elif text in YES:
             yield yes
         elif text not in NO:
-            raise EyelevelError(f"{option.variable} is {YES[0]} or {NO[0]}, not {text!r}")
+            raise Misuse(f"{option.variable} is {YES[0]} or {NO[0]}, not {text!r}")
         elif no:
             yield no
 
@@ -173,9 +171,9 @@ def require_known(goals: Collection[str], given: Collection[str]) -> None:
     known |= {name for goal in goals if goal in targets() for name in targets()[goal].variables}
     for name in given:
         if name not in known and not OF_ENVIRONMENT.fullmatch(name):
-            near = get_close_matches(name, known, n=1)
-            remedy = f"did you mean {near[0]}?" if near else f"it takes {', '.join(sorted(known))}"
-            raise EyelevelError(f"make {' '.join(goals)} takes no {name}; {remedy}")
+            near = nearest(name, known)
+            remedy = f"did you mean {near}?" if near else f"it takes {', '.join(sorted(known))}"
+            raise Misuse(f"make {' '.join(goals)} takes no {name}; {remedy}")
 
 
 def make_line(target: str, given: Mapping[str, str]) -> str:
@@ -190,24 +188,9 @@ def same_command(of: str, context: click.Context) -> str:
     for option in target.options:
         name = option.click_parameter().name or ""
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            value = context.params[name]
+            value = os.environ[option.environment] if option.environment else context.params[name]
             given[option.variable] = str(value) if option.has_value else YES[0] if value else NO[0]
     return make_line(target.name, given)
-
-
-def status_of(line: Sequence[str]) -> int:
-    """The exit status of a command of the program. Raises click.Abort when it is interrupted."""
-    try:
-        result = program.main(line, prog_name="eyelevel", standalone_mode=False)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 1
-    except EyelevelError as error:
-        click.echo(f"eyelevel: {printable_lines(str(error))}", err=True)
-        return 1
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    return result if isinstance(result, int) else 0
 
 
 def carry_out(target: Target, given: Mapping[str, str], run: Callable[[Sequence[str]], int] = status_of) -> int:
@@ -247,7 +230,8 @@ def help_lines() -> Iterator[str]:
         "Variables of make campaign; docs/options/TARGET.md and 'eyelevel TARGET --help' list those of other targets:",
     )
     for name, option in known["campaign"].variables.items():
-        yield f"  {name:<15} {description(option)}"
+        words = option.default_words if option.has_value else ("yes" if option.default_value else "no")
+        yield f"  {name:<15} {description(option)}{f' [default: {words}]' if words else ''}"
     yield from ("", "FROM of make import is one of these recordings:")
     yield from (f"  {form.DESCRIPTION}" for form in formats())
     yield from ("", "Variables of make itself:")
@@ -286,7 +270,7 @@ def main() -> None:
     try:
         sys.exit(carry_out(target, given))
     except click.Abort:
-        sys.exit("Aborted!")
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

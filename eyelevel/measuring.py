@@ -17,25 +17,25 @@ from base.denial import denial
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.terminal import print_line
+from base.words import in_words, plural
 from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
+from eyelevel.estimate import delayed_sites, estimate, pending_validation, validation_s
 from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.requirements import require_measurable
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
+from measure.campaign.forecast import require_space
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.place import Place, measure_here
 from measure.campaign.progress import ProgressDisplay
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning, timekeeping
-from measure.run.aliases import distinct
-from measure.validate.network.server_rtts import DelayedSite
-from measure.validate.record import validate_campaign, validate_worker
+from measure.validate.record import validate_pending, validate_worker
 from tuning.defaults import DEFAULT_SHELLS
-from tuning.networks import Network
 
 # Errors of the disk that holds the results, by errno: what is wrong and what to do.
 DISK_FAULTS = {
@@ -45,14 +45,6 @@ DISK_FAULTS = {
     errno.EIO: "has errors (dmesg shows them); repair it",
     errno.ESTALE: "is not what it was at the server (NFS); mount it again",
 }
-
-# The time that validation takes on two cores (s): for a network, and for a protocol that is validated with others.
-NETWORK_S, PROTOCOL_S = 15.0, 50.0
-
-
-def validation_s(networks: int, protocols: int) -> float:
-    """How long the validation of this many networks and protocols takes (s)."""
-    return NETWORK_S * networks + PROTOCOL_S * protocols
 
 
 def no_announcement(campaign: Campaign) -> Iterable[str]:
@@ -66,11 +58,12 @@ def carry_out(
     console: Console,
     enough: Enough = never_enough,
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
+    when_validated: Callable[[], object] = bool,
 ) -> None:
     """Measure `campaign`, and print its progress; `enough` may end sites before the planned number of runs.
 
-    The lines of the `announcement` are printed before the first run. Ends the process when it is interrupted. Raises
-    EyelevelError.
+    An estimate and the lines of the `announcement` are printed before validation; `when_validated` is called before the
+    first run. Ends the process when it is interrupted. Raises EyelevelError.
     """
     campaign = replace(campaign, lanes=lanes_of_campaign(campaign, options))
     require_consent(campaign, options, console)
@@ -79,15 +72,22 @@ def carry_out(
     lock = nullcontext() if options.dask else measuring_alone("measuring")
     with lock, interruptible(campaign.folder, options.again):
         budget = None if options.budget_s is None else Budget.of(options.budget_s)
-        if not options.dask:
-            note_priority(campaign, console)
-            if options.validate:
-                validate_here(campaign, console)
+        expected = estimate(campaign)
+        wanted = pending_validation(campaign) if options.validate and not options.dask else None
+        first_s = validation_s(wanted) if wanted else 0.0
+        print_line(console, f"{expected}{f', after about {in_words(first_s)} of validation' if first_s else ''}")
         for line in announcement(campaign):
             print_line(console, line)
+        require_space(expected.forecast.bytes, campaign.folder.parent)
+        if not options.dask:
+            note_priority(campaign, console)
+        if wanted:
+            checks = validate_pending(campaign.folder, wanted)
+            print_line(console, f"networks and protocols are as configured: all {plural('check', len(checks))} passed")
+        when_validated()
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=campaign.lanes)
         if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):
-            text = f"the budget is used up, and {open_runs} runs are open; to resume: {options.again}"
+            text = f"the budget is used up; {plural('run', open_runs)} left; to resume: {options.again}"
             print_line(console, text)
 
 
@@ -95,19 +95,6 @@ def note_priority(campaign: Campaign, console: Console) -> None:
     """Print a note if our shells emulate the networks of `campaign` but have no real-time priority here."""
     if campaign.loading.shells == DEFAULT_SHELLS and (warning := priority_warning(timekeeping())):
         print_line(console, f"note: {warning}")
-
-
-def validate_here(campaign: Campaign, console: Console) -> None:
-    """Validate on this machine the networks and protocols of `campaign` that have not passed yet.
-
-    Raises EyelevelError when one does not match its settings.
-    """
-    planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
-    networks = distinct_networks(campaign.networks[name] for name in planned)
-    chosen = distinct(campaign.protocols.values())
-    delayed = delayed_sites(campaign)
-    if checks := validate_campaign(campaign.folder, networks, chosen, campaign.loading.shells, delayed):
-        console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
 
 
 def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
@@ -118,22 +105,6 @@ def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
         validation = partial(validate_worker, delayed=delayed_sites(campaign))
         return Cluster(options.dask, campaign, None if options.trust_workers else validation).measure
     return measure_here if campaign.lanes.is_one else measure_in_lanes
-
-
-def delayed_sites(campaign: Campaign) -> list[DelayedSite]:
-    """The sites of `campaign` with servers that are farther away than its networks say."""
-    extra_ms = {name: campaign.loading.server_rtts.extra_ms(site) for name, site in campaign.sites.items()}
-    return [DelayedSite(name, campaign.sites[name].folder, extra) for name, extra in extra_ms.items() if extra]
-
-
-def distinct_networks(networks: Iterable[Network]) -> list[Network]:
-    """`networks` without duplicates: a network is left out if an earlier one has the same settings under another
-    name."""
-    first: list[Network] = []
-    for network in networks:
-        if all(replace(network, name=other.name) != other for other in first):
-            first.append(network)
-    return first
 
 
 @contextmanager

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.places import RESULTS
 from dataset.table import CampaignDocument, read_document
 from eyelevel.make import make_line
 from measure.campaign.results import require_no_others
 from measure.cluster.addresses import scheduler_address
+from tuning.settings import USER_FOLDER
 
 # The longest name of a folder (NAME_MAX in limits.h).
 NAME_BYTES = 255
@@ -64,9 +65,11 @@ def campaign_name(name: str | None) -> str:
     if name is None:
         return time.strftime("%Y%m%d-%H%M%S")
     if not name or name != Path(name).name or name.startswith("."):
-        raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
+        raise Misuse(f"a campaign is a folder in results/, and {name!r} cannot be its name")
+    if any(letter.isspace() or not letter.isprintable() for letter in name):
+        raise Misuse(f"a campaign's name has no blanks, unlike {name!r}; use hyphens")
     if len(os.fsencode(name)) > NAME_BYTES:
-        raise EyelevelError(f"the campaign's name has more than {NAME_BYTES} bytes, as no folder's can: {name[:40]}…")
+        raise Misuse(f"the campaign's name has more than {NAME_BYTES} bytes, as no folder's can: {name[:40]}…")
     return name
 
 
@@ -88,4 +91,5 @@ def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> C
 def continuation(command: str, folder: Path) -> str:
     """The command line that resumes the campaign in `folder`."""
     others = {} if folder.parent == RESULTS else {"RESULTS": str(folder.parent)}
-    return make_line(command, {"CAMPAIGN": folder.name, **others})
+    tuning = {"TUNING": os.environ[USER_FOLDER]} if os.environ.get(USER_FOLDER) else {}
+    return make_line(command, {"CAMPAIGN": folder.name, **others, **tuning})

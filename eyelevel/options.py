@@ -25,7 +25,9 @@ from eyelevel.defaults import (
     LANES_SITE,
     LICENCE,
     MOST_MB,
+    NETWORKS,
     NOISES,
+    PROTOCOLS,
     QUIET_TIMES_MS,
     RUNS,
     USER_STUDY_ADDRESS,
@@ -33,11 +35,22 @@ from eyelevel.defaults import (
 )
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS, OFF, RECORDED, REPEATS
 from tuning.devices import DESKTOP
+from tuning.settings import USER_FOLDER
 
 # Stands for the commands of all studies.
 STUDY = "*"
 MEASURING = ("campaign", STUDY)
+# Other commands that read settings of networks, protocols or devices.
+OF_SETTINGS = (
+    *("answer", "record", "close", "replay", "load", "reference"),
+    *("networks", "protocols", "devices", "validate", "lanes"),
+)
 OF_A_CAMPAIGN = ("status", "results", "review", "report", "package", "waterfall", "user-study write")
+# The commands that print a table.
+WITH_TABLES = (
+    *("status", "results", "compare", "combine", "quiet-times", "site-info", "networks", "protocols", "devices"),
+    *("validate", "interop", "lanes", "doctor"),
+)
 OFF_OR_RECORDED = (OFF, RECORDED)
 
 USUAL_FILMS, USUAL_QUALITY = late_value("films.policy:ALL_FILMS.kept"), late_value("films.policy:ALL_FILMS.quality")
@@ -117,6 +130,7 @@ OPTIONS: tuple[Option, ...] = (
         parameter="source",
     ),
     Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
+    Option("FOLDER", "A package.", ("verify",), is_required=True, type=PATH),
     Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=FOLDER),
     Option("FOLDER", "A user study, or its campaign.", ("user-study serve",), is_required=True, type=PATH),
     Option("ADDRESS", "An address of this machine, with or without a port.", ("scheduler",), is_required=True),
@@ -130,7 +144,13 @@ OPTIONS: tuple[Option, ...] = (
         type=click.UNPROCESSED,
         metavar="[COMMAND]...",
     ),
-    Option("--net", "Networks (a,b), or all: 'eyelevel networks' lists them.", MEASURING, names=NETWORK_NAMES),
+    Option(
+        "--net",
+        "Networks (a,b), or all (the paper's): 'eyelevel networks' lists them.",
+        MEASURING,
+        usual=NETWORKS,
+        names=NETWORK_NAMES,
+    ),
     Option("--net", "Networks (a,b), or all.", ("answer",), usual=ANSWER_NETWORKS, names=NETWORK_NAMES),
     Option(
         "--net",
@@ -139,9 +159,7 @@ OPTIONS: tuple[Option, ...] = (
         usual="all, or none if anything else is named",
         names=NETWORK_NAMES,
     ),
-    Option(
-        "--net", "Networks (a,b), or all.", ("networks",), usual="all, and the first of each grid", names=NETWORK_NAMES
-    ),
+    Option("--net", "Networks (a,b), or all (the paper's).", ("networks",), usual="every one", names=NETWORK_NAMES),
     Option(
         "--net",
         "Networks (a,b) on which to measure how many loads can share a lane's processors.",
@@ -152,13 +170,22 @@ OPTIONS: tuple[Option, ...] = (
     Option("--net", "The network on which sites are replayed.", ("close",), default=CLOSE_NETWORK, names=NETWORK_NAMES),
     Option("--net", "With --live: the network that this machine is on.", ("record",), names=NETWORK_NAMES),
     Option("--net", "The network of the runs, if the campaign has several.", ("waterfall",), names=NETWORK_NAMES),
-    Option("--proto", "Protocols (a,b), or all. Gains are relative to the first.", MEASURING, names=PROTOCOL_NAMES),
+    Option(
+        "--proto",
+        "Protocols (a,b), or all (the paper's): 'eyelevel protocols' lists them. Changes are relative to the first.",
+        MEASURING,
+        usual=PROTOCOLS,
+        names=PROTOCOL_NAMES,
+    ),
     Option(
         "--proto",
         "Protocols (a,b), all or none.",
         ("validate",),
         usual="all, or none if anything else is named",
         names=PROTOCOL_NAMES,
+    ),
+    Option(
+        "--proto", "Protocols (a,b), or all (the paper's).", ("protocols",), usual="every one", names=PROTOCOL_NAMES
     ),
     Option("--proto", "A protocol.", ("replay",), is_required=True, names=PROTOCOL_NAMES),
     Option("--proto", "The protocol of the replay.", ("load",), is_required=True, names=PROTOCOL_NAMES),
@@ -207,6 +234,13 @@ OPTIONS: tuple[Option, ...] = (
         type=FOLDER,
         default=SITES,
         parameter="folder",
+    ),
+    Option(
+        "--tuning",
+        "A folder with your own networks.toml, protocols.toml or devices.toml.",
+        (*MEASURING, *OF_SETTINGS),
+        type=ABSOLUTE_PATH,
+        environment=USER_FOLDER,
     ),
     # How much is measured.
     Option(
@@ -358,7 +392,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual=USUAL_QUALITY),
     Option("--film/--no-film", "Whether to film the load.", ("load",), default=True),
     Option("--film", "Film the loads, and compare their last frames.", ("close",), is_flag=True),
-    Option("--film-cores", "Processor cores reserved for filming, separated by commas.", ("load",), default=""),
+    Option("--film-cores", "Processor cores reserved for filming, separated by commas.", ("load",)),
     # Hypotheses and questions.
     Option(
         "--hypotheses",
@@ -712,6 +746,12 @@ OPTIONS: tuple[Option, ...] = (
         "--into", "The folder for the table and the figure.", ("site-info",), type=FOLDER, default=RESULTS / "sites"
     ),
     Option("--into", "A Markdown file for the table and its details.", ("interop",), type=FILE),
+    Option(
+        "--allow-changed",
+        "Report a package even if its files differ from what was written ('eyelevel verify').",
+        ("report",),
+        is_flag=True,
+    ),
     Option("--figures-only", "Draw only the figures.", ("report",), is_flag=True),
     Option(
         "--licence",
@@ -719,9 +759,7 @@ OPTIONS: tuple[Option, ...] = (
         ("package",),
         default=LICENCE,
     ),
-    Option("--json", "Print JSON.", ("status",), is_flag=True, parameter="as_json"),
-    Option("--json", "Print JSON, with all measurements.", ("lanes",), is_flag=True, parameter="as_json"),
-    Option("--json", "Also write the checks to this file.", ("validate",), type=FILE, parameter="file"),
+    Option("--json", "Print JSON.", WITH_TABLES, is_flag=True, parameter="as_json"),
 )
 
 

@@ -3,16 +3,20 @@
 import importlib
 import os
 import signal
+import sys
 import tomllib
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 import click
 
-from base.errors import EyelevelError, reports_errors
+from base.errors import EyelevelError, print_error
 from base.places import IS_CHECKOUT, MEASURING, PROJECT, use_cache
 
 PYPROJECT = PROJECT / "pyproject.toml"
+# The exit status of a program that SIGINT ended, as shells have it.
+INTERRUPTED = 130
 
 # The commands in the order of the list; the commands of studies follow. A command is loaded only when it is needed,
 # since some libraries take seconds.
@@ -30,21 +34,24 @@ COMMANDS = {
     "campaign": "measure sites over networks and protocols; the same command resumes",
     "status": "show the progress of a campaign",
     "review": "show the films of a campaign, and accept or reject runs by eye",
-    "results": "print the main results of a campaign",
+    "results": "show the main results of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
     "reference": "measure the campaign that data/reference.toml declares, and write the package data/reference",
     "package": "write a campaign as a folder that can be cited, without films and other people's content",
+    "verify": "compare the files of a package with their checksums",
     "waterfall": "show the requests of one run, or of two side by side, over time",
     "user-study": "write a user study of a campaign's films, and collect votes",
     "compare": "compare campaign B with campaign A, before and after a change",
     "combine": "combine campaigns of several machines or years, and test whether they agree",
     "quiet-times": "show how shorter quiet times would have changed the runs of campaigns",
     "networks": "list the networks, and draw their rates and delays over time",
+    "protocols": "list the protocols and their settings",
     "convert-trace": "convert published traces and logs into a conditions file or a delivery trace",
     "probe-network": "measure the path to another machine, and add it to your networks",
     "validate": "measure networks and protocols, and compare them with their settings",
     "interop": "test every server with every browser",
     "devices": "list the devices, and test whether this machine can keep their paces",
+    "doctor": "show what a bug report needs, and what makes this machine unfit for measuring",
     "lanes": "measure how many runs this machine can make at once",
     "cluster-keys": "make the keys with which the machines of a cluster authenticate each other",
     "scheduler": "distribute the blocks of campaigns to the workers of a cluster",
@@ -92,6 +99,16 @@ class Program(click.Group):
         command.name, command.short_help = name, COMMANDS[name]
         return command
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that `args` begin with, and the rest of them. Raises NoSuchCommand, which names similar ones."""
+        try:
+            return super().resolve_command(context, args)
+        except click.exceptions.NoSuchCommand as error:
+            names = self.list_commands(context)
+            raise click.exceptions.NoSuchCommand(error.command_name, possibilities=names, ctx=context) from None
+
     def invoke(self, context: click.Context) -> Any:
         """Carry out the command of `context`. Raises EyelevelError if a package that it needs is not installed."""
         try:
@@ -128,12 +145,17 @@ def _studies() -> dict[str, Any]:
 def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
         return
+    click.echo(f"eyelevel {version_words()}")
+    context.exit()
+
+
+def version_words() -> str:
+    """The version of the program, and the folder and the commit of its checkout."""
     from measure.host.machine import commit_of_testbed
 
     # The version that pip installed may come from another checkout.
     number = tomllib.loads(PYPROJECT.read_text())["project"]["version"] if IS_CHECKOUT else version("eyelevel")
-    click.echo(f"eyelevel {number} ({PROJECT}, commit {commit_of_testbed()})")
-    context.exit()
+    return f"{number} ({PROJECT}, commit {commit_of_testbed()})"
 
 
 @click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -152,7 +174,30 @@ def program() -> None:
     """
 
 
-@reports_errors
+def status_of(line: Sequence[str]) -> int:
+    """Run a command line of the program, without the program's name; returns its exit status.
+
+    An error is printed as one line. A wrong command line has status 2, any other error has status 1. Raises click.Abort
+    when the command is interrupted.
+    """
+    try:
+        result = program.main(line, prog_name="eyelevel", standalone_mode=False)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except EyelevelError as error:
+        print_error(str(error))
+        return error.status
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.UsageError as error:
+        text = " ".join(error.format_message().split()).removesuffix(".")
+        see = f"{' S' if text.endswith(('?', ')')) else '; s'}ee '{error.ctx.command_path} --help'" if error.ctx else ""
+        print_error(text + see)
+        return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
 def main() -> None:
     """Run the command that the command line names."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends commands like Ctrl-C
@@ -161,4 +206,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if IS_CHECKOUT:
         use_cache()
-    program(prog_name="eyelevel")
+    try:
+        sys.exit(status_of(sys.argv[1:]))
+    except click.Abort:
+        sys.exit(INTERRUPTED)

@@ -9,7 +9,7 @@ from browsers.registry import browser_named
 from dataset.table import DOCUMENT
 from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.campaign import Campaign
-from measure.campaign.results import require_same_versions
+from measure.campaign.results import require_resumable
 from measure.run.browser import refusal
 from replay.hops.registry import proxy_of, require_served_on
 from replay.shells.registry import require_emulated
@@ -33,7 +33,7 @@ def require_measurable(campaign: Campaign, options: MeasuringOptions) -> None:
     require_recorded(campaign)
     require_writable(campaign.folder, "--results names another folder")
     if (campaign.folder / DOCUMENT).exists():
-        require_same_versions(campaign.folder, campaign.versions())
+        require_resumable(campaign.folder, campaign.document(), campaign.hypotheses)
 
 
 def require_browser(campaign: Campaign) -> None:

@@ -5,7 +5,7 @@ Imports no measuring code.
 
 from pathlib import Path
 
-from base.errors import EyelevelError
+from base.errors import Misuse
 from dataset.table import CampaignDocument
 from eyelevel.defaults import AUTO, MAX_RUNS, RUNS
 
@@ -21,7 +21,7 @@ def number_of_runs(wanted: str | None, most: int | None, original: CampaignDocum
         return most or (original.settings.runs if original else None) or usual
     assert wanted
     if not wanted.isdecimal() or not int(wanted):
-        raise EyelevelError(f"the number of runs must be 1 or more, or auto, not {wanted!r}")
+        raise Misuse(f"the number of runs must be 1 or more, or auto, not {wanted!r}")
     return int(wanted)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,8 @@ import click
 
 from base.places import RESULTS
 from base.terminal import print_line
-from eyelevel.arguments import begin
+from eyelevel.arguments import begin, suggest
+from eyelevel.make import make_line
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
@@ -20,6 +20,7 @@ from eyelevel.measuring_options import (
 )
 from eyelevel.names import require_known_networks, require_known_protocols
 from eyelevel.options import STUDY, options_of, parameters
+from studies.study import USUAL
 
 if TYPE_CHECKING:
     from studies.study import Study
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 
 def study_command(study: Study) -> click.Command:
     """The command that measures `study`."""
-    of_study: dict[str, dict[str, Any]] = {
-        "--campaign": {"usual": study.command},
-        "--validate/--no-validate": {"default": study.validates},
-    }
+    usual = {**USUAL, "--campaign": study.command, **study.usual}
+    of_study: dict[str, dict[str, Any]] = {name: {"usual": words} for name, words in usual.items()}
+    of_study["--validate/--no-validate"] = {"default": study.validates}
     common = [
         replace(option, **of_study.get(option.name, {}))
         for option in options_of(STUDY)
@@ -79,4 +79,4 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     for line in measurement.summary():
         print_line(console, line)
     name = folder.name if folder.parent == RESULTS else str(folder)
-    console.print(f"the report: eyelevel report {shlex.quote(name)}", style="dim", soft_wrap=True)
+    suggest(make_line("report", {"CAMPAIGN": name}))

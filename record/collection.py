@@ -11,11 +11,12 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import SITES, cache_dir
+from base.text import unknown
 from record.demo import DEMO_SITES, generate
 from record.generated import GeneratedSite
 from record.page_sources import SOURCES
 from record.site import Site, write_site
-from tuning.settings import choose, choose_one
+from tuning.settings import choose
 
 
 def recorded_names(folder: Path = SITES) -> list[str]:
@@ -68,8 +69,10 @@ def _load_generated(folder: Path, page: GeneratedSite) -> Site:
 
 
 def choose_site(name: str) -> Site:
-    """The available site that `name` means. Raises EyelevelError that lists the available ones."""
-    return load_site(choose_one("site", name, {name: name for name in available_names()}))
+    """The available site that `name` means. Raises EyelevelError."""
+    if name not in (names := available_names()):
+        raise EyelevelError(unknown("site", name, names))
+    return load_site(name)
 
 
 def choose_sites(wanted: str | list[str]) -> list[Site]:
@@ -82,5 +85,6 @@ def choose_sites(wanted: str | list[str]) -> list[Site]:
     else:
         given = wanted.replace(",", " ").split() if isinstance(wanted, str) else wanted
         pages = [name for name in given if (page := _generated_page(name)) and not page[1].is_for_study]
-        names = choose("site", wanted, {name: name for name in [*available_names(), *pages]})
+        # Sites are folders, so a missing one is no misuse of the command line: a list, not a text, is chosen from.
+        names = choose("site", given, {name: name for name in [*available_names(), *pages]})
     return [load_site(name) for name in names]

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from record.connections import recorded_rtts
 from record.content import UndecodableContent, encode
 from record.http1 import NOT_IN_A_LINE, NOT_REPLAYED, SINGLE, TOKEN, MalformedMessage, require_sendable_fields
@@ -35,7 +35,7 @@ class Edit:
         pattern, _, value = (part.strip() for part in text.partition(" -> "))
         if not pattern or bool(value) != (kind != "drop"):
             form = "PATTERN" if kind == "drop" else "'PATTERN -> VALUE'"
-            raise EyelevelError(f"--{kind} takes {form}, not {text!r}")
+            raise Misuse(f"--{kind} takes {form}, not {text!r}")
         return cls(kind, pattern, value)
 
     def matches(self, url: str) -> bool:
@@ -50,7 +50,7 @@ def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recordin
     Raises EyelevelError when an edit is not possible or changes nothing, or when there are no edits.
     """
     if not edits:
-        raise EyelevelError(f"nothing to edit of {site.name}: name what to drop, replace, delay or add")
+        raise Misuse(f"nothing to edit of {site.name}: name what to drop, replace, delay or add")
     recording, lines = site.recording(), []
     for edit in edits:
         change = KINDS[edit.kind](edit, recording)
@@ -120,7 +120,7 @@ def _replace(edit: Edit, recording: Recording) -> "Change":
 
 def _delay(edit: Edit, recording: Recording) -> "Change":
     if not edit.value.isdecimal() or not 0 < int(edit.value) <= THINK_TIME_S * 1000:
-        raise EyelevelError(f"--delay takes whole ms up to {1000 * THINK_TIME_S:.0f}, not {edit.value!r}")
+        raise Misuse(f"--delay takes whole ms up to {1000 * THINK_TIME_S:.0f}, not {edit.value!r}")
     rtts = recorded_rtts(recording.connections)
 
     def change(exchange: Exchange) -> Exchange:
@@ -135,9 +135,9 @@ def _header(edit: Edit, recording: Recording) -> "Change":
     name, _, value = (part.strip() for part in edit.value.partition(":"))
     lower = name.lower()
     if not TOKEN.fullmatch(name) or not value or NOT_IN_A_LINE.search(value) or not value.isascii():
-        raise EyelevelError(f"--header takes a field 'Name: value' in ASCII, not {edit.value!r}")
+        raise Misuse(f"--header takes a field 'Name: value' in ASCII, not {edit.value!r}")
     if lower in NOT_REPLAYED | ORIGINALS | {"content-length", "content-encoding"}:
-        raise EyelevelError(f"--header {name}: this field is the servers' own")
+        raise Misuse(f"--header {name}: this field is the servers' own")
 
     def change(exchange: Exchange) -> Exchange:
         kept = tuple(field for field in exchange.response.headers if lower not in SINGLE or field[0].lower() != lower)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.places import SITES
 from record.limits import NAME_LETTERS
 
@@ -22,8 +22,8 @@ def require_site_name(name: str, where: str = "") -> str:
     Raises EyelevelError; its text begins with `where`, the place from which `name` was read.
     """
     if not re.fullmatch(rf"\w[\w.-]{{0,{NAME_LETTERS - 1}}}({VARIANT}[\w.-]{{1,40}})?", name):
-        prefix = f"{where}: " if where else ""
-        raise EyelevelError(f"{prefix}{name!r} is no name for a site; use letters, digits, dots and hyphens")
+        fault = f"{name!r} is no name for a site; use letters, digits, dots and hyphens"
+        raise EyelevelError(f"{where}: {fault}") if where else Misuse(fault)
     return name
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from base.errors import EyelevelError
+from base.errors import Misuse
 from base.options import Option
 from dataset.plan import Enough, never_enough
 from dataset.table import CampaignDocument
@@ -30,6 +30,9 @@ PageSource = Callable[[str], "GeneratedSite | None"]
 
 SEED = 1
 RUNS, REPEATS = 10, 3
+# The usual values of the options of all studies, in words, unless a study has others.
+RESUMED = "as in the campaign that is resumed; a new one needs it"
+USUAL = {"--sites": RESUMED, "--net": RESUMED, "--proto": RESUMED, "--runs": str(RUNS)}
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Request:
         """The browser of the command line, else that of the campaign in `folder`, else the default one."""
         name, *others = self.browser_names()
         if others:
-            raise EyelevelError(f"this study measures one device, not {self.device}; 'make grid' takes several")
+            raise Misuse(f"this study measures one device, not {self.device}; 'make grid' takes several")
         return name
 
     def browser_names(self, usual_devices: Sequence[str] = (DESKTOP,)) -> list[str]:
@@ -89,7 +92,7 @@ class Request:
         campaign, else `default`. Raises EyelevelError if there are none."""
         names = getattr(self, option) or list(self.setting(group, ())) or default
         if not names:
-            raise EyelevelError(f"Missing option '--{option}'.")
+            raise Misuse(f"Missing option '--{option}'.")
         return names if isinstance(names, str) else list(names)
 
 
@@ -116,7 +119,8 @@ class Study:
     `name`: its folder in `studies/`, and the study's name in its campaigns.
     `command`: its command of `eyelevel` and target of `make`; also the folder of its results unless another is named.
     `title`: its line in the list of commands; `help`: the help of its command.
-    `options`: its own options, besides those of all studies.
+    `options`: its own options, besides those of all studies; `usual`: the default values, in words, of those of all
+    studies, where they differ from USUAL.
     `pages`: if it generates pages, returns the page of a name that begins with the study's name
     (`record.page_sources`).
     `chooses_sites`: whether it has the option --sites.
@@ -136,6 +140,7 @@ class Study:
     campaign: Callable[[Request], Measurement]
     section: StudySection
     options: Sequence[Option] = ()
+    usual: Mapping[str, str] = field(default_factory=dict)
     chooses_sites: bool = True
     decisive: Sequence[str] = ("sites", "net", "proto")
     pages: PageSource | None = None

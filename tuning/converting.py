@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from tuning.conditions import (
     COLUMNS,
     DELAY,
@@ -77,7 +77,7 @@ def parse_column(what: str, text: str) -> Column:
     if not separator:
         return Column(text, usual)
     if unit not in UNITS[what]:
-        raise EyelevelError(f"--{what} has the unit {unit!r}; it is one of {', '.join(UNITS[what])}")
+        raise Misuse(f"--{what} has the unit {unit!r}; it is one of {', '.join(UNITS[what])}")
     return Column(name, unit)
 
 

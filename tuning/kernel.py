@@ -54,13 +54,23 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
         return _tune_routes(device, {"initcwnd": protocol.initial_window_packets, "congctl": control})
     except EyelevelError as error:
         # Check this only after a failure: for root, the kernel loads the module.
-        if control in CONGESTION_CONTROLS.read_text().split():
+        if has_congestion_control(control):
             raise
-        now_and_at_boot = f"{PROJECT}/setup/grant bbr" if control == "bbr" else f"modprobe tcp_{control}"
         raise EyelevelError(
             f"{protocol.name} needs the congestion control {control}, which this kernel does not have or has not "
-            f"loaded ({error}); load its module with: sudo {now_and_at_boot}"
+            f"loaded ({error}); {loading_of(control)}"
         ) from None
+
+
+def has_congestion_control(name: str) -> bool:
+    """Whether the kernel has the congestion control now: built in, or as a loaded module."""
+    return name in CONGESTION_CONTROLS.read_text().split()
+
+
+def loading_of(control: str) -> str:
+    """How an administrator loads the module of a congestion control."""
+    now_and_at_boot = f"{PROJECT}/setup/grant bbr" if control == "bbr" else f"modprobe tcp_{control}"
+    return f"load its module with: sudo {now_and_at_boot}"
 
 
 def set_discipline(device: str, *, paced: bool) -> str:

@@ -17,8 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.structure import structured
+from base.text import unknown
 
 T = TypeVar("T")
 Table = dict[str, Any]
@@ -61,11 +62,6 @@ class Catalogue(dict[str, T], Generic[T]):
     def copy(self) -> "Catalogue[T]":
         """Another catalogue with the same settings."""
         return Catalogue(self, self.groups, self.tables, self.places, self.sources)
-
-    def choices(self) -> str:
-        """The choices, in words; for a large group only its name."""
-        grouped = {name for group, names in self.groups.items() if group != ALL for name in names}
-        return ", ".join([name for name in self if name not in grouped] + [g for g in self.groups if g != ALL])
 
 
 @dataclass(frozen=True)
@@ -185,25 +181,25 @@ def user_folder() -> Path | None:
 def choose(what: str, wanted: str | Iterable[str], known: Mapping[str, T]) -> list[T]:
     """The settings that `wanted` names: names, or groups such as `all`, separated by commas or blanks.
 
-    Raises EyelevelError that lists the allowed ones.
+    Raises Misuse for a wrong name in a text, which is from the command line, and EyelevelError for one in a list.
     """
     settings = known if isinstance(known, Catalogue) else Catalogue(known)
-    names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
-    allowed = f"choose among {settings.choices()}, or all"
+    names, fault = list(wanted), EyelevelError
+    if isinstance(wanted, str):
+        names, fault = wanted.replace(",", " ").split(), Misuse
     if not names:
-        raise EyelevelError(f"no {what} was named; {allowed}")
+        raise fault(f"no {what} was named")
     for name in names:
         if name not in settings and name not in settings.groups:
-            raise EyelevelError(f"unknown {what} {name!r}; {allowed}")
+            raise fault(unknown(what, name, {**settings, **settings.groups, ALL: ()}))
     members = [member for name in names for member in settings.groups.get(name, (name,))]
     return [settings[name] for name in dict.fromkeys(members)]
 
 
 def choose_one(what: str, wanted: str, known: Mapping[str, T]) -> T:
-    """The one setting that `wanted` names. Raises EyelevelError that lists the allowed ones."""
+    """The one setting that `wanted` names. Raises Misuse."""
     if wanted not in known:
-        settings = known if isinstance(known, Catalogue) else Catalogue(known)
-        raise EyelevelError(f"unknown {what} {wanted!r}; choose among {settings.choices()}")
+        raise Misuse(unknown(what, wanted, known))
     return known[wanted]
 
 

@@ -17,19 +17,20 @@ from analysis.runs import load
 from analysis.statistics.spending import LOOKS
 from base.errors import EyelevelError
 from base.privileges import require_browsing
+from base.words import plural
 from dataset.plan import never_enough
-from dataset.table import RUNS, CampaignDocument, read_rows
+from dataset.table import CampaignDocument
 from eyelevel.answer.progress import RECORD_S, REPORT_S, Progress
 from eyelevel.answer.recording import Recorder, about_servers, recording_faults
 from eyelevel.answer.request import OVER, Request
 from eyelevel.completing import COMPLETING_S
-from eyelevel.measuring import carry_out, validation_s
+from eyelevel.estimate import NETWORK_S, PROTOCOL_S, estimate, pending_validation, validation_s
+from eyelevel.measuring import carry_out
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.runs import enough_runs
 from eyelevel.sections import sections_of
 from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import forecast
-from measure.campaign.results import changes
+from measure.sites.completeness import digest
 from record.site import Site
 
 # The time of a run on two cores (s), assumed before the page is known.
@@ -46,7 +47,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
     with stoppable(again):
         site = recorder.recorded(request.target, request.site, progress)
         if request.document:
-            require_same_settings(request.document, request.campaign(site))
+            require_same_site(request.document, request.campaign(site))
         # Once a campaign has begun, its site no longer changes.
         completeness = recorder.closed(site, progress, fetch=not request.document)
         site = Site.load(site.folder)
@@ -60,7 +61,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
 
 def durations(request: Request, *, validate: bool) -> dict[str, float]:
     """How long each step of `request` takes (s), estimated before the page is known."""
-    validating_s = validation_s(len(request.networks), 2) if validate else 0
+    validating_s = NETWORK_S * len(request.networks) + 2 * PROTOCOL_S if validate else 0
     left_s = {"record": RECORD_S, "close": 2 * COMPLETING_S, "validate": validating_s, "report": REPORT_S}
     planned_s = RUN_S * request.runs * len(request.networks) * len(OVER.split(","))
     spare_s = max(0.0, request.budget.seconds - sum(left_s.values()))
@@ -73,19 +74,25 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
     left_s = budget.remaining_s - progress.left_s["validate"] - REPORT_S
     if campaign.auto and not request.document:
         campaign = replace(campaign, runs=affordable_runs(campaign, left_s, budget.seconds - left_s))
-    expected_s = expected(campaign)
+    expected_s = estimate(campaign).forecast.seconds
     progress.left_s["measure"] = min(expected_s, max(0.0, left_s)) if request.is_limited else expected_s
-    progress.begins("validate", "networks and protocols" if options["validate"] else "not asked for")
+    if not options["validate"]:
+        progress.skips("validate", "not asked for")
+    elif wanted := pending_validation(campaign):
+        progress.left_s["validate"] = validation_s(wanted)
+        progress.begins("validate", "networks and protocols")
+    else:
+        progress.skips("validate", "networks and protocols have passed before")
 
-    def announced(_: Campaign) -> Sequence[str]:
-        at_most = f"at most {campaign.runs}" if campaign.auto else f"{campaign.runs}"
+    def begin_measuring() -> None:
+        at_most = "at most " if campaign.auto else ""
         on = ", ".join(campaign.networks)
-        progress.begins("measure", f"{site.name} on {on}, {at_most} runs of each protocol")
-        return ()
+        progress.begins("measure", f"{site.name} on {on}, {at_most}{plural('run', campaign.runs)} of each protocol")
 
     budget_s = budget.remaining_s - REPORT_S if request.is_limited else None
     how = MeasuringOptions(again, plain=options["plain"], validate=options["validate"], budget_s=budget_s)
-    carry_out(campaign, how, progress.console, enough_runs if campaign.auto else never_enough, announced)
+    enough = enough_runs if campaign.auto else never_enough
+    carry_out(campaign, how, progress.console, enough, when_validated=begin_measuring)
 
 
 @contextmanager
@@ -98,32 +105,14 @@ def stoppable(again: str) -> Iterator[None]:
         sys.exit(130)
 
 
-def require_same_settings(document: CampaignDocument, campaign: Campaign) -> None:
-    """Raise EyelevelError if the settings of `campaign` have changed since it began with those in `document`.
-
-    This check comes before validation, which takes minutes.
-    """
-    now = campaign.document()
+def require_same_site(document: CampaignDocument, campaign: Campaign) -> None:
+    """Raise EyelevelError if a site of `campaign` has changed since it began with that in `document`."""
     for name, site in campaign.sites.items():
-        if document.settings.sites[name].get("sha256") != now.settings.sites[name]["sha256"]:
+        if document.settings.sites[name].get("sha256") != digest(site):
             raise EyelevelError(
                 f"{site.name} was recorded again, or changed, since the campaign {campaign.folder.name} was begun with "
                 f"it; answer for it as it is now under another name: CAMPAIGN={campaign.folder.name}-2"
             )
-    # The campaign's lanes, if any, are chosen when it is measured.
-    if differences := [text for text in changes(document, now) if not text.startswith("settings/lanes ")]:
-        raise EyelevelError(
-            f"the campaign {campaign.folder.name} was begun with other settings: {'; '.join(differences)}; name "
-            "another with CAMPAIGN (--campaign)"
-        )
-
-
-def expected(campaign: Campaign) -> float:
-    """How long the planned runs of `campaign` that are not yet made will take (s)."""
-    rows = read_rows(campaign.folder) if (campaign.folder / RUNS).exists() else []
-    done = {row.of for row in rows if row.valid}
-    open_runs = [run for block in campaign.plan() for run in block if run not in done]
-    return forecast(open_runs, rows, campaign.folder, campaign.run_model()).seconds
 
 
 def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
@@ -131,7 +120,7 @@ def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
 
     Raises EyelevelError when the runs that fit are too few for any answer.
     """
-    each_s = expected(replace(campaign, runs=1))
+    each_s = estimate(replace(campaign, runs=1)).forecast.seconds
     runs = min(campaign.runs, int(max(0.0, left_s) // each_s))
     if runs < LOOKS[0]:
         needed_m = (LOOKS[0] * each_s + other_s) / 60

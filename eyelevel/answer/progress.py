@@ -31,7 +31,7 @@ class Progress:
         total_s = sum(self.left_s.values())
         duration = f"; about {in_words(step_s)}" if (step_s := self.left_s.get(step)) else ""
         about = "at most" if self.is_limited else "about"
-        self._say(step, f"{text}{duration}; all is done in {about} {in_words(total_s)}, {clock_in(total_s)}")
+        self._say(step, f"{text}{duration}; {about} {in_words(total_s)} left, done {clock_in(total_s)}")
 
     def skips(self, step: str, text: str) -> None:
         """Announce that `step` is skipped: `text` says how it was done before."""

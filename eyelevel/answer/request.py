@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis import hypotheses
 from analysis.answer import require_question
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.places import ANSWER_PREFIX
 from dataset.declaration import HYPOTHESES, kept_hypotheses
 from dataset.settings import CampaignSettings
@@ -105,7 +105,7 @@ def target_of(url: str | None, site: str | None) -> Target | None:
 def campaign_of(results: Path, name: str | None, site: str | None) -> tuple[Path, CampaignDocument | None]:
     """The folder of the campaign, and its document if there is one. Raises EyelevelError."""
     if not (site or name):
-        raise EyelevelError("name a page (make answer URL=https://www.gnu.org/) or a site (make answer SITE=gnu.org)")
+        raise Misuse("name a page (make answer URL=https://www.gnu.org/) or a site (make answer SITE=gnu.org)")
     folder = results / campaign_name(name or f"{ANSWER_PREFIX}{require_site_name(site or '')}")
     document = document_of(folder, "", command_of)
     if not (site or document or site_of_folder(folder)):

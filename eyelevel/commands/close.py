@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,8 @@ import click
 from base.errors import EyelevelError
 from base.places import SITES
 from base.privileges import require_browsing
+from eyelevel.arguments import suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def main(
         origin_ca=origin_ca,
         address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
     )
-    failed = []
+    completed, failed = [], []
     with measuring_alone("completing"):
         for site in chosen(" ".join(names).replace(",", " ").split(), folder):
             ours = OUR_RECORDER in site.recorder.get("tool", "")
@@ -71,13 +72,16 @@ def main(
                 wanted = ours and not is_variant(site) if fetch is None else fetch
                 completeness = complete(site, completing, fetch=wanted)
                 click.echo(summary(site.name, completeness))
+                completed.append(site.name)
                 for text in warnings(Site.load(site.folder), completeness):
                     click.echo(f"eyelevel: WARNING: {text}", err=True)
             except EyelevelError as error:
                 click.echo(f"eyelevel: {error}", err=True)
                 failed.append(site.name)
     if failed:
-        sys.exit(f"eyelevel: not closed: {', '.join(failed)}; see above")
+        raise EyelevelError(f"not completed: {', '.join(failed)}; see above")
+    if completed:
+        suggest(make_line("campaign", {"SITES": ",".join(completed), "NET": "lte", "PROTO": "tcp,quic"}))
 
 
 def chosen(names: Sequence[str], folder: Path) -> list[Site]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import Misuse
 from base.files import require_replaceable
-from base.terminal import print_line, terminal
+from base.terminal import plain_table, print_json, print_line, terminal
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.commands.compare import require_comparable
 from eyelevel.options import parameters_of
@@ -17,7 +17,7 @@ COLUMNS = ("gain", "interval", "verdict", "between campaigns", "campaigns agree"
 
 
 @click.command(params=parameters_of("combine"))
-def main(campaigns: tuple[str, ...], into: Path | None) -> None:
+def main(campaigns: tuple[str, ...], into: Path | None, as_json: bool) -> None:
     """Combine two or more campaigns (folders in results/, or paths): the mean gain of each contrast that the first
     campaign declared, how much it differs between campaigns, and whether the campaigns agree.
 
@@ -26,19 +26,16 @@ def main(campaigns: tuple[str, ...], into: Path | None) -> None:
     names = [name for text in campaigns for name in ([text] if Path(text).is_dir() else text.split(","))]
     folders = [campaign_folder(name) for name in names]
     if len(folders) < 2:
-        raise EyelevelError(f"{names[0]} alone cannot be combined; name two campaigns or more")
+        raise Misuse(f"{names[0]} alone cannot be combined; name two campaigns or more")
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise EyelevelError(f"{', '.join(names)} name a campaign more than once; name each once")
+        raise Misuse(f"{', '.join(names)} name a campaign more than once; name each once")
     into = into or folders[0] / "combined"
     require_replaceable(into, "--into names another folder")
     begin(f"combining {', '.join(names)}")
 
-    from rich import box
-    from rich.table import Table
-
     from analysis import hypotheses, runs
     from analysis.combining import combine
-    from analysis.report.combined import INDEX, JSON, summary, tables, write
+    from analysis.report.combined import INDEX, document, summary, tables, write
     from analysis.runs import records
 
     first, *others = loaded = [runs.load(folder) for folder in folders]
@@ -50,7 +47,10 @@ def main(campaigns: tuple[str, ...], into: Path | None) -> None:
     question = hypotheses.of_campaign(folders[0], first.document).restricted_to(first.protocols, first.metrics)
     combination = combine(by_name, question)
     folder = write(combination, into)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    if as_json:
+        print_json(document(combination))
+        return
+    table = plain_table()
     for column in ("over all campaigns", *COLUMNS):
         table.add_column(column)
     texts = tables(combination)[0].texts
@@ -61,4 +61,4 @@ def main(campaigns: tuple[str, ...], into: Path | None) -> None:
     console.print(table)
     for line in summary(combination):
         print_line(console, line)
-    console.print(f"{folder / INDEX}, {JSON}", soft_wrap=True)
+    print_line(console, f"page: {folder / INDEX}")

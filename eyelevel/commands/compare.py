@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import require_replaceable
-from base.terminal import print_line, terminal
+from base.terminal import plain_table, print_json, print_line, terminal
+from base.words import plural
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # The exit statuses when B is worse, and, with --decide, when it is not decided. The status is 0 when B is not shown to
 # be worse, 1 after an error, and 2 (click's) after a wrong option.
 WORSE_STATUS, NOT_DECIDED_STATUS = 3, 4
+RESULTS_OF_STATUS = {0: "no regression shown", WORSE_STATUS: "B is worse", NOT_DECIDED_STATUS: "not decided"}
 COLUMNS = ("over all sites", "change", "verdict of B", "")
 
 
@@ -30,7 +32,7 @@ def share_of(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not 0 <= value < 10:
-        raise EyelevelError(f"--worse-than takes a percentage of at least 0 and less than 1000, as 5%, not {text!r}")
+        raise Misuse(f"--worse-than takes a percentage of at least 0 and less than 1000, as 5%, not {text!r}")
     return value
 
 
@@ -48,13 +50,13 @@ def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
         raise EyelevelError(f"{a.name} and {b.name} are of the study {one}, which this version does not know")
     if study and study.no_page_times:
         raise EyelevelError(
-            f"campaigns of 'make {study.command}' are not compared by their pages' times: {study.no_page_times}; lay "
-            "their reports side by side"
+            f"campaigns of 'make {study.command}' are not compared by page load times: {study.no_page_times}; "
+            "compare their reports by eye"
         )
 
 
 @click.command(params=parameters_of("compare"))
-def main(first: str, second: str, worse_than: str, decide: bool, into: Path | None) -> None:
+def main(first: str, second: str, worse_than: str, decide: bool, into: Path | None, as_json: bool) -> None:
     """Compare campaign B with campaign A (folders in results/, or paths). Did the change between them make typical
     loads slower, or slow or lost loads more frequent?
 
@@ -68,17 +70,14 @@ def main(first: str, second: str, worse_than: str, decide: bool, into: Path | No
     threshold = share_of(worse_than)
     folders = campaign_folder(first), campaign_folder(second)
     if folders[0].resolve() == folders[1].resolve():
-        raise EyelevelError(f"{first} and {second} are the same campaign; name two")
+        raise Misuse(f"{first} and {second} are the same campaign; name two")
     into = into or folders[1] / "compare" / folders[0].resolve().name
     require_replaceable(into, "--into names another folder")
     begin(f"comparing {second} with {first}")
 
-    from rich import box
-    from rich.table import Table
-
     from analysis import hypotheses, runs
     from analysis.campaign_changes import compare
-    from analysis.report.changes import INDEX, JSON, sentences, tables, write
+    from analysis.report.changes import INDEX, document, sentences, tables, write
     from analysis.runs import records
 
     a, b = (runs.load(folder) for folder in folders)
@@ -86,8 +85,12 @@ def main(first: str, second: str, worse_than: str, decide: bool, into: Path | No
     question = hypotheses.of_campaign(folders[0], a.document)
     change = compare(a, b, question.restricted_to(a.protocols, a.metrics), threshold)
     folder = write(change, into)
+    status = WORSE_STATUS if change.is_worse else NOT_DECIDED_STATUS if decide and not change.is_decided else 0
+    if as_json:
+        print_json(document(change))
+        sys.exit(status)
     console = terminal()
-    table = Table(title=f"{b.name} against {a.name}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = plain_table(title=f"{b.name} against {a.name}")
     for name in COLUMNS:
         table.add_column(name)
     typical, shares = (records(part.texts) for part in tables(change)["over"])
@@ -100,6 +103,7 @@ def main(first: str, second: str, worse_than: str, decide: bool, into: Path | No
     console.print(table)
     for line in sentences(change):
         print_line(console, line)
-    console.print(f"{folder / INDEX}, {JSON}: {len(change.differences)} further differences", soft_wrap=True)
-    is_open = decide and not change.is_decided
-    sys.exit(WORSE_STATUS if change.is_worse else NOT_DECIDED_STATUS if is_open else 0)
+    further = plural("further difference", len(change.differences)) if len(change.differences) else ""
+    print_line(console, f"page{further and f', with {further}'}: {folder / INDEX}")
+    print_line(console, f"result: {RESULTS_OF_STATUS[status]} (exit status {status})")
+    sys.exit(status)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import write_file
 from base.text import printable
+from eyelevel.arguments import suggest
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> 
     write_file(into, text)
     for note in (*notes, f"written: {into}"):
         click.echo(printable(note), err=True)
+    suggest("name the file in a networks.toml of yours (docs/networks.md#your-own-network)")
 
 
 def _converted(
@@ -42,7 +44,7 @@ def _converted(
     from tuning import converting
 
     if columns and heavy:
-        raise EyelevelError("--heavy is for CellReplay's traces, and names of columns are for logs: give either")
+        raise Misuse("--heavy is for CellReplay's traces, and names of columns are for logs: give either")
     if into.suffix != ".csv":
         if columns or heavy or not converting.has_columns(from_):
             raise EyelevelError(f"{into} must end with .csv; only a conditions file becomes a delivery trace")
@@ -51,7 +53,7 @@ def _converted(
         converted = converting.from_cellreplay(from_, heavy)
     elif columns:
         if "time" not in columns or len(columns) < 2 or {"rtt", "delay"} <= columns.keys():
-            raise EyelevelError("of a log, give --time and some of --rate, --rtt or --delay, and --loss")
+            raise Misuse("of a log, give --time and some of --rate, --rtt or --delay, and --loss")
         converted = converting.from_log(from_, columns)
     else:
         converted = converting.from_delivery_trace(from_)

@@ -2,7 +2,10 @@
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import Misuse
+from base.text import unknown
+from eyelevel.arguments import suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 from record.names import site_folder
 
@@ -19,5 +22,6 @@ def main(names: tuple[str, ...]) -> None:
 
     for name in names or DEMO_SITES:
         if name not in DEMO_SITES:
-            raise EyelevelError(f"there is no demo site {name}; there are {', '.join(DEMO_SITES)}")
+            raise Misuse(unknown("demo site", name, DEMO_SITES))
         click.echo(summary(write_site(generate(name), site_folder(name))))
+    suggest(make_line("campaign", {"SITES": ",".join(names or DEMO_SITES), "NET": "lte", "PROTO": "tcp,quic"}))

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
+from base.structure import unstructured
+from base.terminal import plain_table, print_json, terminal
+from eyelevel.arguments import suggest
 from eyelevel.options import parameters_of
 from tuning.devices import Device
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(params=parameters_of("devices"))
-def main(sittings: int | None) -> None:
+def main(sittings: int | None, as_json: bool) -> None:
     """List the devices (tuning/devices.toml, docs/programs.md).
 
     With --sittings, each device is calibrated as in a new campaign, which finds the share of a processor that it needs.
@@ -26,25 +29,32 @@ def main(sittings: int | None) -> None:
 
     Example: eyelevel devices --sittings 3
     """
-    from rich.console import Console
+    from tuning import devices
+
+    known = devices.load()
+    if as_json:
+        print_json([{**unstructured(one), "source": known.sources.get(name)} for name, one in known.items()])
+    else:
+        terminal().print(listing(known))
+    if not sittings:
+        suggest("make campaign DEVICE=NAME NET=lte PROTO=tcp,quic")
+        return
 
     from measure.host.device_index import MANY, TOLERANCE, Paces, is_near, trials
     from measure.host.exclusive import measuring_alone
-    from tuning import devices
 
-    known, console = devices.load(), Console(highlight=False)
-    console.print(listing(known))
-    if not sittings:
-        return
+    def say(line: str) -> None:
+        click.echo(line, err=as_json)
+
     missed = []
     with measuring_alone("calibrating devices"):
         for sitting in range(1, sittings + 1):
             for device in known.values():
-                share = Paces().pace_of(device, warn=console.print).share
+                share = Paces().pace_of(device, warn=say).share
                 with trials() as trial:
                     index = median(trial(share) for _ in range(MANY))
                 off = index / device.index - 1
-                console.print(f"sitting {sitting}: {device.name}: share {share:.3f}, index {index:.0f} ({off:+.1%})")
+                say(f"sitting {sitting}: {device.name}: share {share:.3f}, index {index:.0f} ({off:+.1%})")
                 missed += [] if is_near(device, index, TOLERANCE) else [device.name]
     if missed:
         raise EyelevelError(
@@ -54,13 +64,10 @@ def main(sittings: int | None) -> None:
 
 def listing(known: Catalogue[Device]) -> Table:
     """A table of the devices, one row each."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = plain_table()
     table.add_column("device", no_wrap=True)
     for heading in ("window\npixels", "pixel\nratio", "index", "cores"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("stands for")
     for name, device in known.items():
         window, cores = f"{device.width} x {device.height}", str(device.cores)

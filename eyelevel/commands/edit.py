@@ -2,8 +2,10 @@
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.ownership import give_to_caller
+from eyelevel.arguments import suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 from record.names import VARIANT, original_of, site_folder
 
@@ -23,7 +25,7 @@ def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
     from record.summary import summary
 
     if VARIANT in name:
-        raise EyelevelError(f"{name} is a variant itself; edit {original_of(name)} by all edits")
+        raise Misuse(f"{name} is a variant itself; edit {original_of(name)} by all edits")
     edits = [Edit.parse(kind, text) for kind in KINDS for text in texts[kind]]
     folder = site_folder(f"{name}{VARIANT}{variant_name}")
     if folder.exists():
@@ -33,3 +35,4 @@ def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
     give_to_caller(folder)
     click.echo(summary(result))
     click.echo(f"  made of {name}: {result.recorder[EDITS]}")
+    suggest(make_line("campaign", {"SITES": f"{name},{result.name}", "NET": "lte", "PROTO": "tcp+,quic"}))

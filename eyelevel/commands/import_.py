@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eyelevel.arguments import suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 from record import formats
 from record.names import site_folder
@@ -28,6 +30,7 @@ def main(source: Path, name: str | None, url: str | None, keep_cookies: bool, al
     folder = site_folder(name or formats.name_of(source))
     site = import_recording(source, folder, url, keep_cookies=keep_cookies, allow_changed=allow_changed)
     click.echo(summary(site))
+    suggest(make_line("close", {"SITES": site.name}))
 
 
 def import_recording(

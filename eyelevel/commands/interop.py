@@ -11,31 +11,35 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from base.clock import now_iso
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import write_file
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from base.progress import each_shown
-from base.terminal import print_line
+from base.terminal import fits, plain_table, print_json, print_line, terminal
+from base.text import unknown
+from base.words import plural
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from measure.interop.matrix import Case, Result
 
 # How long a load takes in addition to its waits (s), on two cores. Only its ratio to other loads matters.
 LOAD_S = 12
-# The width of the table in characters, on any terminal: a table that is cut off is useless.
-TABLE_COLUMNS = 120
 
 T = TypeVar("T")
 
 
 @click.command(params=parameters_of("interop"))
 def main(
-    server: str | None, browser: str | None, test: str | None, loads: int, into: Path | None, results: Path
+    server: str | None,
+    browser: str | None,
+    test: str | None,
+    loads: int,
+    into: Path | None,
+    results: Path,
+    as_json: bool,
 ) -> None:
     """Test every server with every browser, and print a table of results: passed, failed or unsupported.
 
@@ -50,7 +54,7 @@ def main(
     from browsers.registry import all_browsers
     from measure.host.exclusive import measuring_alone
     from measure.host.machine import machine, versions
-    from measure.interop.document import page, reasons
+    from measure.interop.document import page
     from measure.interop.matrix import FAILED, Result, cases, missing_program, result
     from measure.interop.tests import PAGES, TESTS
     from servers.registry import all_servers
@@ -59,8 +63,7 @@ def main(
     chosen_servers = _chosen("server", server, all_servers().values(), lambda one: one.name)
     chosen_browsers = _chosen("browser", browser, all_browsers().values(), lambda one: one.name)
     planned = cases(chosen_servers, chosen_browsers, _chosen("test", test, TESTS, lambda one: one.name))
-    console, progress, done = Console(highlight=False), Console(stderr=True, highlight=False), list[Result]()
-    console.width = max(console.width, TABLE_COLUMNS)
+    progress, done = Console(stderr=True, highlight=False), list[Result]()
     with measuring_alone("testing servers with browsers"), tempfile.TemporaryDirectory(prefix="interop-") as temporary:
         sites = {one.name: one.write(Path(temporary) / one.name) for one in PAGES}
         for case in each_shown(planned, _description, _expected_s, progress):
@@ -71,27 +74,29 @@ def main(
             print_line(progress, f"{_description(case)}: {done[-1].outcome}{why}")
     if results.exists():
         give_to_caller(results, RESULTS)
-    console.print(_table(done))
-    for line in reasons(done):
-        print_line(console, line)
+    if as_json:
+        print_json([_record(one) for one in done])
+    else:
+        _print(done)
     if into:
         here = [one for one in chosen_servers if not missing_program(one)]
         present = [one for one in chosen_browsers if not missing_program(one)]
         programs = versions([one.name for one in here], [one.name for one in present], capturing=True)
         write_file(into, page(done, programs, machine(), now_iso()[:10]))
-        print_line(console, f"written: {into}")
+        print_line(progress, f"written: {into}")
     if failed := [one for one in done if one.outcome == FAILED]:
         kept = f"; their loads are in {results}" if any(one.folder for one in failed) else ""
-        raise EyelevelError(f"{len(failed)} of {len(done)} tests failed{kept}")
+        raise EyelevelError(f"{len(failed)} of {plural('test', len(done))} failed{kept}")
 
 
 def _chosen(kind: str, names: str | None, known: Iterable[T], name_of: Callable[[T], str]) -> list[T]:
     """The elements of `known` whose names are in `names`, separated by commas; all of them if `names` is None. Raises
-    EyelevelError."""
+    Misuse."""
     by_name = {name_of(one): one for one in known}
     wanted = [name.strip() for name in names.split(",")] if names else list(by_name)
-    if unknown := [name for name in wanted if name not in by_name]:
-        raise EyelevelError(f"there is no {kind} {unknown[0]!r}; there are {', '.join(by_name)}")
+    for name in wanted:
+        if name not in by_name:
+            raise Misuse(unknown(kind, name, by_name))
     return [by_name[name] for name in dict.fromkeys(wanted)]
 
 
@@ -103,17 +108,39 @@ def _expected_s(case: Case) -> float:
     return LOAD_S + case.test.quiet_ms / 1000 * (2 if case.test.early_data else 1)
 
 
-def _table(results: Sequence[Result]) -> Table:
-    from rich import box
-    from rich.table import Table
+def _record(result: Result) -> dict[str, str | int]:
+    case = result.case
+    return {
+        "server": case.server.name,
+        "browser": case.browser.name,
+        "test": case.test.name,
+        "http_version": case.http_version,
+        "outcome": result.outcome,
+        "why": result.why,
+        "loads": result.loads,
+        "repeated": result.repeated,
+    }
 
-    from measure.interop.document import rows, tests_of
+
+def _print(results: Sequence[Result]) -> None:
+    """Print the outcomes as a table, with a column for each test if the terminal is wide enough; then the reasons."""
+    from rich.text import Text
+
+    from measure.interop.document import reasons, rows, tests_of
     from measure.interop.matrix import FAILED, PASSED
 
-    styles = {PASSED: "green", FAILED: "bold red"}
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("server", "browser", *(test.name for test in tests_of(results))):
-        table.add_column(name)
-    for server, browser, *cells in rows(results):
-        table.add_row(server, browser, *(f"[{styles.get(one, 'dim')}]{one}[/]" for one in cells))
-    return table
+    def styled(outcome: str) -> Text:
+        return Text(outcome, {PASSED: "green", FAILED: "bold red"}.get(outcome, "dim"))
+
+    names, console, wide, tall = [test.name for test in tests_of(results)], terminal(), plain_table(), plain_table()
+    for name in ("server", "browser", *names):
+        wide.add_column(name)
+    for name in ("server", "browser", "test", "outcome"):
+        tall.add_column(name)
+    for server, browser, *outcomes in rows(results):
+        wide.add_row(server, browser, *map(styled, outcomes))
+        for name, outcome in zip(names, outcomes, strict=True):
+            tall.add_row(server, browser, name, styled(outcome))
+    console.print(wide if fits(console, wide) else tall)
+    for line in reasons(results):
+        print_line(console, line)

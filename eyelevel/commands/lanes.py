@@ -1,12 +1,10 @@
 """`eyelevel lanes`: measure how many runs this machine can make at once, and keep the number."""
 
-import json
-
 import click
 
 from base.privileges import require_browsing
-from base.terminal import print_line
-from eyelevel.arguments import begin
+from base.terminal import print_json, print_line
+from eyelevel.arguments import begin, suggest
 from eyelevel.names import require_known_networks
 from eyelevel.options import parameters_of
 
@@ -41,6 +39,7 @@ def main(browser: str, net: str | None, sites: str, as_json: bool) -> None:
             lanes = with_sharing(lanes, network, pages, browser, lambda text: print_line(console, text))
             keep_calibration(lanes, browser)
     if as_json:
-        click.echo(json.dumps(lanes.record()))
+        print_json(lanes.record())
     else:
         click.echo(f"LANES={lanes.value()}")
+        suggest("make campaign LANES=auto")

@@ -11,7 +11,14 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("load"))
 def main(
-    site_name: str, proto: str, limit_s: float, film: bool, film_cores: str, quiet_ms: int, browser: str, folder: Path
+    site_name: str,
+    proto: str,
+    limit_s: float,
+    film: bool,
+    film_cores: str | None,
+    quiet_ms: int,
+    browser: str,
+    folder: Path,
 ) -> None:
     """Load a site once in a fresh browser, and film it. Run this command inside a replay: outside, the site's hosts do
     not exist.
@@ -37,7 +44,7 @@ def main(
         limit_s,
         folder,
         film=film,
-        film_cores=tuple(int(core) for core in film_cores.split(",") if core),
+        film_cores=tuple(map(int, film_cores.split(","))) if film_cores else (),
         quiet_ms=quiet_ms,
         browser=browser,
     )

@@ -9,7 +9,8 @@ from base.places import RESULTS
 from base.text import printable
 from dataset.package import ENDING
 from dataset.table import require_document
-from eyelevel.arguments import begin, campaign_folder
+from eyelevel.arguments import begin, campaign_folder, suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 from record.privacy import secret_parameters
 
@@ -29,7 +30,9 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
         names = ", ".join(map(printable, secrets))
         text = f"the URLs of its sites, which are in the package, have values that look like secrets: {names}"
         click.echo(f"eyelevel: WARNING: {text}", err=True)
-    click.echo(package_of(folder, into or RESULTS / f"{folder.resolve().name}{ENDING}", licence))
+    package = package_of(folder, into or RESULTS / f"{folder.resolve().name}{ENDING}", licence)
+    click.echo(package)
+    suggest(make_line("verify", {"FOLDER": str(package)}))
 
 
 def package_of(folder: Path, into: Path, licence: str) -> Path:

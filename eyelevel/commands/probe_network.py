@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import Misuse
 from base.files import require_writable
 from base.text import printable
 from eyelevel.arguments import begin
@@ -35,7 +35,7 @@ def main(
       eyelevel probe-network --serve 192.0.2.7
     """
     if (host is None) == (address is None):
-        raise EyelevelError("give --to HOST to measure, or --serve ADDRESS to be the other end")
+        raise Misuse("give --to HOST to measure, or --serve ADDRESS to be the other end")
     begin("preparing the probe")
 
     from measure.host.exclusive import measuring_alone

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import write_file
-from base.terminal import print_line, terminal
+from base.terminal import plain_table, print_json, print_line, terminal
+from base.words import plural
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+# At most this many attempts are named that are left out.
+SHOWN_OMISSIONS = 3
+
+
 @click.command(params=parameters_of("quiet-times"))
-def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None:
+def main(campaigns: tuple[str, ...], candidates: str, file: Path | None, as_json: bool) -> None:
     """Show, for each network, how shorter quiet times would have changed the runs of each CAMPAIGN (a folder in
     results/, or a path). The runs stay unchanged.
 
@@ -28,25 +33,32 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
 
     Example: eyelevel quiet-times try --quiet-ms 1000,2000
     """
+    times_ms = [text.strip() for text in candidates.split(",")]
+    if not all(text.isdecimal() and int(text) for text in times_ms):
+        raise Misuse(f"--quiet-ms takes whole numbers of ms, separated by commas, not {candidates!r}")
     folders = [campaign_folder(campaign) for campaign in campaigns]
     begin(f"reading {', '.join(campaigns)}")
 
     from measure.campaign.quiet_times import run_changes, summary
 
-    times_ms = [text.strip() for text in candidates.split(",")]
-    if not all(text.isdecimal() and int(text) for text in times_ms):
-        raise EyelevelError(f"--quiet-ms takes whole numbers of ms, separated by commas, not {candidates!r}")
     outcome = run_changes(folders, [int(text) for text in times_ms])
-    for line in outcome.omissions:
+    for line in outcome.omissions[:SHOWN_OMISSIONS]:
         click.echo(f"left out: {line}", err=True)
+    if (more := len(outcome.omissions) - SHOWN_OMISSIONS) > 0:
+        click.echo(f"left out: {plural('more attempt', more)}", err=True)
     table = outcome.table
     if table.empty and outcome.omissions:
-        raise EyelevelError("no attempt has the evidence that this needs; what each lacks stands above")
+        raise EyelevelError("no attempt has the evidence that this needs (see above)")
     if table.empty or not table["valid"].any():
-        raise EyelevelError("no run that counts has had a longer quiet time than these, so none says what they change")
+        raise EyelevelError("no valid run had a longer quiet time than these, so none shows what they would change")
     if file:
         write_file(file, table.to_csv(index=False))
     console, numbers = terminal(), summary(table)
+    if as_json:
+        from analysis.report.changes import plain_rows
+
+        print_json(plain_rows(numbers))
+        return
     for network, of_network in table[table["valid"]].groupby("network", sort=False):
         console.print(network_table(str(network), numbers[numbers["network"] == network]))
         for line in network_lines(of_network):
@@ -56,13 +68,10 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
 
 def network_table(network: str, numbers: pd.DataFrame) -> Table:
     """The table of one network: one row for each quiet time in `numbers` (`measure.campaign.quiet_times.summary`)."""
-    from rich import box
-    from rich.table import Table
-
     from analysis.text import label
     from measure.campaign.quiet_times import METRICS, STATISTICS
 
-    table = Table(title=network, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = plain_table(title=network, title_style="bold")
     changes = [f"{label(name)} earlier\nms" for name in METRICS]
     for column in ("quiet time\nms", "later\nresponse", "later\nchange", *changes, "gates\n+/-"):
         table.add_column(column, justify="right")
@@ -76,7 +85,6 @@ def network_table(network: str, numbers: pd.DataFrame) -> Table:
 
 def network_lines(runs: pd.DataFrame) -> list[str]:
     """A summary of the runs on one network (`measure.campaign.quiet_times.run_changes`), and the conclusion."""
-    from analysis.text import plural
     from measure.campaign.quiet_times import MARGIN, sufficient_ms
 
     each = runs.drop_duplicates(["campaign", "site", "protocol", "run", "attempt"])

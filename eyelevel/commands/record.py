@@ -1,13 +1,12 @@
 """`eyelevel record`: load pages from the web and keep them as sites."""
 
 import os
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.ownership import give_to_caller
 from base.places import PROJECT
 from eyelevel.options import parameters_of
@@ -50,9 +49,7 @@ def main(
     from tuning.settings import choose_one
 
     if net and not live:
-        raise EyelevelError(
-            "--net says on which network live loads are made; say how many with --live, as in: --live 5"
-        )
+        raise Misuse("--net says on which network live loads are made; say how many with --live, as in: --live 5")
     network = choose_one("network", net, networks.load()) if net else None
     failed, not_live = [], []
     # Read all lines before loading the first page: a mistake in the last line must not cost an hour.
@@ -91,4 +88,4 @@ def main(
     if not_live:
         faults.append(f"recorded, but without live loads: {', '.join(not_live)}; see above")
     if faults:
-        sys.exit(f"eyelevel: {'. '.join(faults)}")
+        raise EyelevelError(". ".join(faults))

@@ -20,7 +20,8 @@ from dataset.table import RUNS, CampaignDocument, Row, Run, read_rows
 from eyelevel.commands.package import package_of
 from eyelevel.completing import COMPLETING_S, complete_now
 from eyelevel.defaults import CORPUS_VARIABLE, LICENCE
-from eyelevel.measuring import carry_out, validation_s
+from eyelevel.estimate import validation_s
+from eyelevel.measuring import carry_out
 from eyelevel.measuring_options import MeasuringOptions, campaign_name, document_of
 from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
@@ -150,7 +151,7 @@ def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
     If `campaign` has no `rows` yet, that includes completing the sites.
     """
     unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
-    validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
+    validation = in_words(validation_s(campaign))
     completing = f"completing {unclosed} sites, about {in_words(unclosed * COMPLETING_S)}; " if unclosed else ""
     return (
         f"before: {completing}validation, about {validation}; after: the report and the package, {in_words(PACKAGE_S)}"

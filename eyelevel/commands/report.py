@@ -4,22 +4,25 @@ from pathlib import Path
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.places import RESULTS
 from base.text import printable
+from base.words import plural
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
 
 @click.command(params=parameters_of("report"))
-def main(campaign: str, site: str | None, file: Path | None, figures_only: bool, into: Path | None) -> None:
+def main(
+    campaign: str, site: str | None, file: Path | None, figures_only: bool, into: Path | None, allow_changed: bool
+) -> None:
     """Write the report of CAMPAIGN (a folder in results/, or a path) into its folder report/.
 
     Example: eyelevel report try --site demo-news
     """
     if figures_only and into:
-        raise EyelevelError("--into is for whole reports, which have the figures, too; leave --figures-only out")
+        raise Misuse("--into is for whole reports, which have the figures, too; leave --figures-only out")
     folder = campaign_folder(campaign)
     begin(f"reading {folder}")
 
@@ -29,7 +32,7 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     from eyelevel.sections import sections_of
 
     if is_package(folder):
-        warn_of_changes(folder)
+        require_as_written(folder, allow_changed=allow_changed)
         into = place_for_package(folder, into, figures_only=figures_only)
     question, sections = hypotheses.of_campaign(folder, require_document(folder), file), sections_of(folder)
     if figures_only:
@@ -38,14 +41,17 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
         click.echo(write_report(folder, sections, question, site, into))
 
 
-def warn_of_changes(package: Path) -> None:
-    """Print a warning if a file of `package` has changed since the package was written. Raises EyelevelError."""
-    from dataset.package import changed_files
+def require_as_written(package: Path, *, allow_changed: bool) -> None:
+    """Raise EyelevelError if a file of `package` differs from what was written; only warn if `allow_changed`."""
+    from dataset.package import differences
 
-    if names := changed_files(package):
-        name = printable(str(package / names[0]))
-        text = f"eyelevel: WARNING: {name} is not what it was when the package was written"
-        click.echo(text + (f", nor are {len(names) - 1} other files" if len(names) > 1 else ""), err=True)
+    if wrong := differences(package):
+        name, what = next(iter(wrong.items()))
+        more = f", and {plural('other difference', len(wrong) - 1)}" if len(wrong) > 1 else ""
+        text = f"{package} is not as written: {printable(name)} is {what}{more}"
+        if not allow_changed:
+            raise EyelevelError(f"{text}; 'make verify FOLDER={package}' lists all; --allow-changed reports it anyway")
+        click.echo(f"eyelevel: WARNING: {text}", err=True)
 
 
 def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -> Path:
@@ -55,11 +61,11 @@ def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -
     from dataset.package import ENDING
 
     if figures_only:
-        raise EyelevelError(f"{package} is a package, which stays as it is: leave --figures-only out")
+        raise EyelevelError(f"{package} is a read-only package: leave --figures-only out")
     if into is None:
         into = RESULTS / f"{package.resolve().name.removesuffix(ENDING)}-{REPORT}"
         # Do not offer the report in the package instead: it may be a stranger's page with any scripts.
-        click.echo(f"{package} is a package, which stays as it is; our report of it is written to {into}", err=True)
+        click.echo(f"{package} is a read-only package; a new report of it is written to {into}", err=True)
     elif into.resolve().is_relative_to(package.resolve()):
-        raise EyelevelError(f"{into} is in the package {package}, which stays as it is; choose another folder")
+        raise EyelevelError(f"{into} is in the package {package}, which is read-only; choose another folder")
     return into

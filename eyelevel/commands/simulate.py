@@ -5,7 +5,9 @@ from pathlib import Path
 import click
 
 from base.errors import EyelevelError
-from eyelevel.arguments import begin
+from base.words import plural
+from eyelevel.arguments import begin, suggest
+from eyelevel.make import make_line
 from eyelevel.options import parameters_of
 
 
@@ -27,7 +29,7 @@ def main(
     """
     if (folder / "runs").exists():
         raise EyelevelError(f"{folder} is a measured campaign; name another folder")
-    begin(f"simulating {sites} sites")
+    begin(f"simulating {plural('site', sites)}")
 
     from eyelevel.simulate import Truth, write
     from measure.campaign.results import require_no_others
@@ -46,4 +48,5 @@ def main(
         runs_seed=runs_seed,
     )
     write(folder, truth)
-    click.echo(f"{folder}: {sites} sites, {runs} runs of each setting")
+    click.echo(f"{folder}: {plural('site', sites)}, {plural('run', runs)} of each setting")
+    suggest(make_line("report", {"CAMPAIGN": str(folder)}))

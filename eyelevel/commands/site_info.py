@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich import box
-from rich.table import Table
 
 from base.errors import EyelevelError
 from base.places import SITES
-from base.terminal import terminal
-from eyelevel.arguments import begin
+from base.terminal import plain_table, terminal
+from base.words import plural
+from eyelevel.arguments import begin, suggest
 from eyelevel.options import parameters_of
 from record.layout import INDEX
 
@@ -20,15 +19,16 @@ if TYPE_CHECKING:
 
 
 @click.command(params=parameters_of("site-info"))
-def main(into: Path) -> None:
-    """Print a table of the recorded sites, and save the table and the paper's Figure 1 as files.
+def main(into: Path, as_json: bool) -> None:
+    """Print a table of the recorded sites, and save the table and the paper's Figure 1 as files; with --json, only
+    print.
 
     Example: eyelevel site-info --into results/sites
     """
     folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
     if not folders:
         raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")
-    begin(f"reading {len(folders)} sites")
+    begin(f"reading {plural('site', len(folders))}")
 
     from analysis.figures import figure1
     from analysis.figures.style import save
@@ -37,6 +37,9 @@ def main(into: Path) -> None:
     from record.site import Site
 
     table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})
+    if as_json:
+        print(table.to_json(orient="records", indent=1))
+        return
     _print(table)
     into.mkdir(parents=True, exist_ok=True)
     table.to_csv(into / "sites.csv", index=False)
@@ -46,7 +49,7 @@ def main(into: Path) -> None:
 
 def _print(table: "pd.DataFrame") -> None:
     """Print `table` for a reader, without the URLs of the largest resources."""
-    texts = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    texts = plain_table(padding=(0, 0, 0, 1))
     texts.add_column("site", overflow="fold", min_width=15)
     headings = ("ex-\nchanges", "MB", "servers", "hosts", "third\nparty", "largest\nkB", "served\n%", "Jaccard\nindex")
     for name in headings:
@@ -58,7 +61,6 @@ def _print(table: "pd.DataFrame") -> None:
         served = "" if math.isnan(row.served) else f"{math.floor(row.served * 1000) / 10:.1f}"
         jaccard = "" if math.isnan(row.served) else f"{row.jaccard:.3f}"
         texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, served, jaccard)
-    console = terminal()
-    console.print(texts)
+    terminal().print(texts)
     if open_sites := list(table.loc[table["served"].isna(), "site"]):
-        console.print(f"Nobody has measured yet what the pages of {', '.join(open_sites)} ask for: run 'make close'.")
+        suggest(f"make close SITES={','.join(open_sites)} (finds what these recordings lack)")

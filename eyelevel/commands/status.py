@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
 
-from base.terminal import terminal
-from base.words import clock_in, in_bytes, in_words
+from base.terminal import print_json, terminal
+from base.words import clock_in, in_bytes, in_words, plural
+from dataset.package import is_package
 from dataset.plan import never_enough
 from dataset.table import require_document
 from eyelevel.arguments import campaign_folder
+from eyelevel.make import make_line
+from eyelevel.measuring_options import continuation
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-# If another program reads the output, lines may have any length.
-WIDE = 1000
 
 
 @click.command(params=parameters_of("status"))
@@ -29,11 +28,12 @@ def main(campaign: str, as_json: bool) -> None:
     Example: eyelevel status try
     """
 
-    from analysis.text import plural
+    from eyelevel.study_command import command_of
     from measure.campaign.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
 
     folder = campaign_folder(campaign)
-    is_auto = require_document(folder).settings.auto
+    document = require_document(folder)
+    is_auto = document.settings.auto
     enough = never_enough
     if is_auto:
         from eyelevel.runs import enough_runs
@@ -53,13 +53,11 @@ def main(campaign: str, as_json: bool) -> None:
             "rejected": rejected,
             "seconds_left": seconds,
         }
-        click.echo(json.dumps({**counts, **state}))
+        print_json({**counts, **state})
         return
     console = terminal()
-    if not console.is_terminal:
-        console.width = WIDE
     screen = Screen(console)
-    runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
+    runs = f"{now.done} of {plural('run', now.planned)} done, {len(now.open_runs)} left, {now.given_up} given up"
     screen.say(f"{runs}; {'running' if now.running else 'not running'}{now.lanes}")
     if now.open_runs and now.expected:
         end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it were resumed now'}"
@@ -69,11 +67,14 @@ def main(campaign: str, as_json: bool) -> None:
 
         screen.say(saved_line(saving(folder, enough(folder))))
     for line in troubles(now, folder):
-        screen.say(f"wrong: {line}", style="yellow", most_lines=2)
+        screen.say(f"problem: {line}", style="yellow", most_lines=2)
     for run in now.current if now.running else ():
         screen.say(f"now: {run}")
+    if not now.running and not (now.open_runs and is_package(folder)):
+        resume = continuation(command_of(document.study_name), folder)
+        screen.say(f"next: {resume if now.open_runs else make_line('report', {'CAMPAIGN': campaign})}")
     if not any(not row.valid for row in now.rows):
-        screen.say(f"none of {len(now.rows)} attempts rejected")
+        screen.say(f"none of {plural('attempt', len(now.rows))} rejected")
         return
     gates = rejecting_gates(now.rows)
     # Each gate takes two lines: a row in the table and its last reason.

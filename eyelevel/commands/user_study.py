@@ -1,5 +1,6 @@
 """`eyelevel user-study`: show a campaign's films to people, and collect their votes."""
 
+import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +10,7 @@ import click
 from base.errors import EyelevelError
 from base.files import require_writable
 from base.ownership import give_to_caller
-from eyelevel.arguments import begin, campaign_folder
+from eyelevel.arguments import begin, campaign_folder, suggest
 from eyelevel.options import parameters_of
 
 
@@ -54,6 +55,7 @@ def write(campaign: str, file: Path | None) -> None:
     if not wanted.experimenter:
         click.echo("no experimenter is named, so the first page says that this is a trial; --study names one")
     click.echo(f"{into / SITE} is what participants see; votes belong into {into / VOTES}")
+    suggest(shlex.join(["eyelevel", "user-study", "serve", str(folder)]))
 
 
 @main.command(params=parameters_of("user-study serve"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from base.errors import EyelevelError
-from base.files import write_file
+from base.errors import EyelevelError, Misuse
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
-from base.terminal import print_line
-from eyelevel.arguments import begin
+from base.terminal import plain_table, print_json, terminal
+from base.words import plural
+from eyelevel.arguments import begin, suggest
+from eyelevel.make import make_line
 from eyelevel.names import require_known_networks, require_known_protocols
 from eyelevel.options import parameters_of
 from tuning.defaults import DEFAULT_SHELLS
@@ -49,18 +49,17 @@ def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[
 
 def table(checks: list[Check]) -> Table:
     """A table of the checks, one row each, grouped by subject."""
-    from rich import box
-    from rich.table import Table
+    from rich.text import Text
 
-    table_of_checks = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table_of_checks = plain_table()
     for name in ("", "check", "configured", "measured", ""):
         table_of_checks.add_column(name)
     subject = ""
     for check in checks:
         if check.subject != subject and subject:
             table_of_checks.add_section()
-        verdict = "[green]ok[/]" if check.passed else "[bold red]FAILED[/]"
-        verdict = verdict if check.checked else "-"
+        verdict = Text("ok", "green") if check.passed else Text("FAILED", "bold red")
+        verdict = verdict if check.checked else Text("-")
         first = check.subject if check.subject != subject else ""
         table_of_checks.add_row(first, check.name, f"{check.configured} {check.tolerance}", check.measured, verdict)
         subject = check.subject
@@ -98,7 +97,7 @@ def main(
     server_rtts: str,
     shells: str,
     quick: bool,
-    file: Path | None,
+    as_json: bool,
     into: Path,
 ) -> None:
     """Measure networks and protocols, compare them with their settings, and print a table. The command fails if a check
@@ -122,8 +121,6 @@ def main(
     require_known_protocols(proto)
     begin("preparing to validate")
 
-    from rich.console import Console
-
     from base.structure import unstructured
     from measure.host.exclusive import measuring_alone
     from measure.host.timekeeping import priority_warning, timekeeping
@@ -136,23 +133,25 @@ def main(
 
     require_browsing("validating")
     if (sites is not None) != (server_rtts != OFF):
-        raise EyelevelError("--sites and --server-rtts go together: which sites, and how far their servers are")
+        raise Misuse("--sites and --server-rtts go together: which sites, and how far their servers are")
     setting = parse_server_rtts(server_rtts)
     delayed = [
         DelayedSite(site.name, site.folder, setting.extra_ms(site)) for site in (choose_sites(sites) if sites else [])
     ]
     networks, protocols = choose_subjects(net, proto, sites)
     require_emulated(shells, [], delayed_servers=bool(delayed))
-    console = Console(highlight=False)
     with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
         if need_our_shells(protocols, shells) and (warning := priority_warning(timekeeping())):
-            print_line(console, f"note: {warning}")
+            click.echo(f"note: {warning}", err=True)
         checks, seen = validate(networks, protocols, Path(folder), quick=quick, shells=shells, delayed=delayed)
-    console.print(table(checks))
+    if as_json:
+        print_json(unstructured(checks))
+    else:
+        terminal().print(table(checks))
     for line in draw_figures(seen, into):
-        console.print(line)
-    if file:
-        write_file(file, json.dumps(unstructured(checks), indent=1) + "\n")
+        click.echo(line, err=as_json)
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:
-        raise EyelevelError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
-    console.print(f"All {sum(check.checked for check in checks)} checks passed.")
+        raise EyelevelError(f"{len(failed)} of {plural('check', len(checks))} failed: {', '.join(failed)}")
+    click.echo(f"all {plural('check', sum(check.checked for check in checks))} passed", err=as_json)
+    given = {"NET": net, "PROTO": proto, "SITES": sites}
+    suggest(make_line("campaign", {name: value for name, value in given.items() if value not in (None, "none")}))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
 from eyelevel.arguments import begin, campaign_folder
@@ -40,12 +40,12 @@ def main(
       eyelevel waterfall before --against after --site shop --net lte --proto quic
     """
     if (run is None) == (proto is None):
-        raise EyelevelError("name either --proto (median runs) or --run, as in: --proto tcp+,quic")
+        raise Misuse("name either --proto (median runs) or --run, as in: --proto tcp+,quic")
     if run is not None and metric:
-        raise EyelevelError("--metric chooses among a protocol's runs; --run has named them")
+        raise Misuse("--metric chooses among a protocol's runs; --run has named them")
     names = [name.strip() for name in (run or proto or "").split(",")]
     if len(names) > 2 or not all(names):
-        raise EyelevelError(f"a waterfall shows one run or two, not {run or proto!r}")
+        raise Misuse(f"a waterfall shows one run or two, not {run or proto!r}")
     folders = [campaign_folder(name) for name in ([campaign, against] if against else [campaign])]
     begin(f"reading {', '.join(map(str, folders))}")
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from base.clock import now_iso
+from base.words import plural
 from measure.calibration.equivalence import (
     BOUND,
     DISTURBED,
@@ -96,7 +97,7 @@ def calibrate(
 
 def in_lanes(count: int) -> str:
     """The number of lanes, in words."""
-    return f"{count} lanes"
+    return plural("lane", count)
 
 
 def most_lanes(cores: int) -> int:

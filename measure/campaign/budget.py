@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from base.errors import EyelevelError
+from base.errors import Misuse
 
 # The seconds of an hour, a minute and a second, in the order in which a budget names them.
 UNITS_S = (3600, 60, 1)
@@ -39,5 +39,5 @@ def read_budget(text: str) -> float:
     number = r"\d+(?:\.\d+)?"
     match = re.fullmatch(rf"(?:({number})h)?(?:({number})m)?(?:({number})s)?", text)
     if not text or not match:
-        raise EyelevelError(f"a budget is said like 90s, 60m, 1.5h or 2h15m, not {text!r}")
+        raise Misuse(f"write a budget as 90s, 60m, 1.5h or 2h15m, not {text!r}")
     return sum(float(count or 0) * unit_s for count, unit_s in zip(match.groups(), UNITS_S, strict=True))

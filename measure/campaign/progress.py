@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from rich.text import Text
 
-from base.words import clock_in, in_bytes, in_words
+from base.words import clock_in, in_bytes, in_words, plural
 from dataset.reasons import MANY_REJECTED, Reason
 from dataset.table import GivenUp, Row, Run
 from measure.campaign.block import Beginning, Event, Judgement, Notice
@@ -75,7 +75,7 @@ class ProgressDisplay:
             self._expected_s = expected.seconds / len(self._open)
             done_at = f"done {clock_in(expected.seconds)}"
             expectation = f"about {in_words(expected.seconds)}, {done_at}, {in_bytes(expected.bytes)}"
-            what = f"{'at most ' if at_most else ''}{len(self._open)} runs to be made"
+            what = f"{'at most ' if at_most else ''}{plural('run', len(self._open))} to be made"
             self._say(f"{what}{self._lanes}: {expectation}")
         if not self._live:
             yield self
@@ -115,7 +115,7 @@ class ProgressDisplay:
             self._ended_s += row.seconds / self._lanes.runs_at_once(run.network)
             self._close([run])
         if row.valid:
-            text = f"{_metrics(row)}{row.requests} requests, {row.missed} missed"
+            text = f"{_metrics(row)}{plural('request', row.requests)}, {row.missed} missed"
         else:
             self._rejected[row.gate] += 1
             self._given_up += given_up
@@ -191,7 +191,7 @@ class ProgressDisplay:
         rejected = self._rejected.total()
         is_wrong = self._given_up or rejected > MANY_REJECTED * self._attempts
         # The reasons come last: they may be too many for the line.
-        share = f"{rejected} of {self._attempts} attempts rejected"
+        share = f"{rejected} of {plural('attempt', self._attempts)} rejected"
         self._summary.plain = f"{share}, runs given up: {self._given_up}{f'; {reasons}' if reasons else ''}"
         self._summary.style = "yellow" if is_wrong else "dim"
         if self._warnings:

@@ -149,7 +149,8 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     except EyelevelError as error:
         raise BrokenAttempt(str(error)) from None
     except (OSError, EOFError, LookupError, ValueError, TypeError) as error:
-        raise BrokenAttempt(f"{run_folder} lacks a part of its evidence: {error!r}") from None
+        missing = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else repr(error)
+        raise BrokenAttempt(f"{run_folder} lacks a part of its evidence: {missing}") from None
     spans = tuple(
         (request, began_ms, _since(request.ended_s, start_ms))
         for request in requests

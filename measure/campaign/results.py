@@ -262,22 +262,29 @@ def changes(original: CampaignDocument, document: CampaignDocument) -> list[str]
     return list(_differences(_terms(original), _terms(document)))
 
 
-def require_same_versions(folder: Path, versions: Mapping[str, str]) -> None:
-    """Raises EyelevelError when `folder` has a campaign that was begun with versions other than `versions`."""
-    original = read_document(folder)
-    if original and (differences := changes(original, replace(original, versions=dict(versions)))):
-        raise _continuation_fault(folder, differences)
+def require_resumable(folder: Path, document: CampaignDocument, hypotheses: str = "") -> None:
+    """Raises EyelevelError when `folder` has a campaign that was begun with settings, versions or `hypotheses` other
+    than those in `document`."""
+    if original := read_document(folder):
+        if differences := changes(original, document):
+            raise _continuation_fault(folder, differences)
+        require_same_hypotheses(folder, original, hypotheses)
 
 
 def _continuation_fault(folder: Path, differences: Sequence[str]) -> EyelevelError:
     """The error that the campaign in `folder` cannot be resumed because of these `differences` (see `changes`)."""
-    text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
+    texts = [re.sub("^(settings|versions)/", "", difference) for difference in differences]
+    text = "; ".join(texts[:8]) + (f"; and {len(texts) - 8} more" if len(texts) > 8 else "")
     if all(difference.startswith("versions/") for difference in differences):
         return EyelevelError(
             f"the campaign {folder.name} was begun with other versions: {text}; resume it where these are "
             "installed (docs/package.md), or use another campaign name ('make compare' compares both)"
         )
-    return EyelevelError(f"the campaign {folder.name} was begun with other settings: {text}; use another campaign name")
+    if all(difference.startswith("settings/runs ") for difference in differences):
+        remedy = "use at least as many runs as before, or another campaign name"
+    else:
+        remedy = "use the same settings, or another campaign name"
+    return EyelevelError(f"the campaign {folder.name} was begun with other settings: {text}; {remedy}")
 
 
 def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]:
@@ -301,9 +308,7 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
     Raises EyelevelError.
     """
     if original := read_document(folder):
-        if differences := changes(original, document):
-            raise _continuation_fault(folder, differences)
-        require_same_hypotheses(folder, original, hypotheses)
+        require_resumable(folder, document, hypotheses)
         keep_hypotheses(folder, hypotheses)
         has_runs = (folder / RUNS).exists() and bool(read_rows(folder))
         # A resumed campaign keeps its declaration. It also keeps the facts about each site and protocol as they were

@@ -21,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from dataset.last_frames import read_last_frame
+from dataset.metrics import in_words
 from dataset.reading import read_bytes
 from dataset.reasons import Reason
 from dataset.run_files import FILM, SMALL_FILM, STRIP, is_film, is_of_runs
@@ -84,7 +85,7 @@ class Review:
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, autoescape=True
         )
-        environment.globals["base"] = self.base
+        environment.globals |= {"base": self.base, "in_words": in_words}
         self._page = environment.get_template("review.html.j2")
         read_rows(folder)
 

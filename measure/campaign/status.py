@@ -14,7 +14,7 @@ from rich.table import Table
 from base.errors import EyelevelError
 from base.files import lock_holder
 from base.structure import structured
-from base.words import in_bytes
+from base.words import in_bytes, plural
 from dataset.plan import Enough, never_enough, read_plan
 from dataset.reasons import MANY_REJECTED
 from dataset.run_files import ATTEMPT
@@ -101,17 +101,18 @@ def troubles(now: Status, folder: Path) -> list[str]:
     """The problems of the campaign in `folder`, whose state is `now`, with advice; one line each."""
     lines = [str(entry) for entry in now.given_up_sites[:NAMED_SITES]]
     if more := now.given_up_sites[NAMED_SITES:]:
-        lines.append(f"{len(more)} more that fail so, with {sum(one.runs for one in more)} runs: {GIVEN_UP} has them")
+        runs = plural("run", sum(one.runs for one in more))
+        lines.append(f"{plural('more site', len(more))} given up, with {runs} ({GIVEN_UP})")
     rejected = Counter(row.gate for row in now.rows if not row.valid)
     if rejected.total() > MANY_REJECTED * len(now.rows):
         gate, count = rejected.most_common(1)[0]
-        share = 100 * rejected.total() / len(now.rows)
-        lines.append(f"{share:.0f} % of {len(now.rows)} attempts were rejected, {count} of them by {gate}")
+        most = "" if count == rejected.total() else f"{count} by "
+        lines.append(f"{rejected.total()} of {plural('attempt', len(now.rows))} rejected ({most}{gate})")
     free = shutil.disk_usage(folder).free
     if now.expected and now.expected.bytes + SPARE_BYTES > free:
         lines.append(f"the disk has {in_bytes(free)} free, and the open runs need {in_bytes(now.expected.bytes)}")
     if now.open_runs and not now.running:
-        lines.append("it has open runs and is not running; the command that began it resumes it")
+        lines.append("it has open runs and is not running")
     return lines
 
 

@@ -6,7 +6,7 @@ import ssl
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from base.errors import EyelevelError
+from base.errors import Misuse
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -23,7 +23,7 @@ def scheduler_address(text: str, *, insecure: bool = False) -> str:
     Raises EyelevelError for an invalid address, and for an unencrypted one (tcp://) unless `insecure`. This includes
     loopback, which all users of a machine can reach.
     """
-    fault = EyelevelError(f"{text!r} is not a scheduler's address, which is like tls://10.0.0.1:{PORT}")
+    fault = Misuse(f"{text!r} is not a scheduler's address, which is like tls://10.0.0.1:{PORT}")
     try:
         parts = urlsplit(text if "://" in text else f"{ENCRYPTED}://{text}")
         host, port = parts.hostname, parts.port
@@ -33,7 +33,7 @@ def scheduler_address(text: str, *, insecure: bool = False) -> str:
     if parts.scheme not in (ENCRYPTED, UNENCRYPTED) or not host or more:
         raise fault
     if parts.scheme == UNENCRYPTED and not insecure:
-        raise EyelevelError(
+        raise Misuse(
             f"{text} is not encrypted: whoever reaches it could run programs as you, here and on all workers; use "
             f"tls://{bracketed(host)}:{port or PORT} after 'make cluster-keys', or give --insecure to 'eyelevel'"
         )

@@ -16,6 +16,7 @@ import click
 from base.clock import now_iso
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from base.words import plural
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.window import is_mobile
 from dataset.run_files import FILM_LOG
@@ -218,14 +219,10 @@ def _difference(loads: Sequence[SiteLoad]) -> float | None:
     return max((unlike(frames[0], frame) for frame in frames[1:]), default=0.0) if frames else None
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
 def summary(name: str, completeness: Completeness) -> str:
     """A completed site in words: the figures, and each missing URL with the documents that requested it."""
     each = "; ".join(
-        f"{protocol}: {_count(loads.loads, 'load')} of {loads.requested / loads.loads:.0f} URLs"
+        f"{protocol}: {plural('load', loads.loads)} of {loads.requested / loads.loads:.0f} URLs"
         + f", Jaccard {loads.jaccard:.3f}"
         + (f" ({loads.jaccard_as_matched:.3f} as matched)" if loads.jaccard_as_matched != loads.jaccard else "")
         + ("" if loads.last_frames_unlike is None else f", last frames unlike {100 * loads.last_frames_unlike:.1f} %")
@@ -233,10 +230,10 @@ def summary(name: str, completeness: Completeness) -> str:
     )
     lines = [
         f"{name}: {100 * completeness.served:.2f} % served; {each}; "
-        f"{_count(len(completeness.unused), 'exchange')} not used"
+        f"{plural('exchange', len(completeness.unused))} not used"
     ]
     if completeness.fetched:
-        lines.append(f"  fetched: {_count(len(completeness.fetched), 'URL')} that had been missing")
+        lines.append(f"  fetched: {plural('URL', len(completeness.fetched))} that had been missing")
     total = sum(loads.loads for loads in completeness.protocols.values())
     for missed in completeness.missed:
         by = f", asked for by {', '.join(missed.asked_by)}" if missed.asked_by else ""
@@ -250,7 +247,7 @@ def warnings(site: Site, completeness: Completeness) -> list[str]:
     used = len(site.exchanges) - len(completeness.unused)
     if used < USED_SHARE * len(site.exchanges) and len(completeness.unused) > FEW_UNUSED:
         texts.append(
-            f"{site.name}: its page asks for {used} of {_count(len(site.exchanges), 'recorded exchange')} only; loads "
+            f"{site.name}: its page asks for {used} of {plural('recorded exchange', len(site.exchanges))} only; loads "
             f"of it say little about the site. It begins at {site.url}; 'make import FROM=… URL=…' chooses another page"
         )
         url_of = {exchange.file: exchange.url for exchange in site.exchanges}

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -47,8 +48,8 @@ def versions(
         options |= browser_named(browser).programs
     for server in servers:
         options |= all_servers()[server].programs
-    known = {name: _version(name, option) for name, option in options.items()}
-    known["browsertime"] = _browsertime()
+    known = {name: version_of(name, option) for name, option in options.items()}
+    known["browsertime"] = browsertime()
     known["python"] = platform.python_version()
     known["kernel"] = platform.release()
     known["timekeeping"] = emulating.timekeeping or timekeeping()
@@ -86,15 +87,21 @@ def commit_of_testbed(project: Path = PROJECT) -> str:
     return "unknown"
 
 
-def _version(name: str, option: str) -> str:
-    path = tool(name)
-    text = _output([str(path), option])
+def version_of(name: str, option: str) -> str:
+    """The version of the program `name`, which prints it with `option`. Raises EyelevelError."""
+    return _printed_version(tool(name), option)
+
+
+@cache
+def _printed_version(program: Path, option: str) -> str:
+    text = _output([str(program), option])
     if not text:
-        raise EyelevelError(f"{path} {option} prints no version; run 'make setup' again")
+        raise EyelevelError(f"{program} {option} prints no version; run 'make setup' again")
     return text.splitlines()[0].strip()
 
 
-def _browsertime() -> str:
+def browsertime() -> str:
+    """The version of Browsertime. Raises EyelevelError when it is not installed."""
     package = tool("browsertime-bundle").resolve().parents[1] / "package.json"
     return _first_match(str(package), r'^\s*"version":\s*"([^"]+)"') or "unknown"
 

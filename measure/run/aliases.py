@@ -16,11 +16,12 @@ SEPARATOR = "~"
 def choose_protocols(wanted: str | Iterable[str], known: Catalogue[Protocol]) -> list[Protocol]:
     """The protocols that `wanted` names (as in `tuning.settings.choose`); a repeated one gets a new name.
 
-    They are complete: with all that their servers need (`servers.registry`). Raises EyelevelError that names the
-    allowed protocols, or says why a server cannot serve one.
+    They are complete: with all that their servers need (`servers.registry`). Raises EyelevelError for an unknown name,
+    or when a server cannot serve one.
     """
     names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
-    require_served(choose("protocol", [base_name(name) for name in names], known), known.places)
+    bases = [base_name(name) for name in names]
+    require_served(choose("protocol", " ".join(bases) if isinstance(wanted, str) else bases, known), known.places)
     chosen: dict[str, Protocol] = {}
     for name in names:
         for protocol in require_served(choose("protocol", [base_name(name)], known)):

@@ -11,6 +11,7 @@ from typing import Any
 from base.clock import now_iso
 from base.errors import EyelevelError
 from base.structure import unstructured
+from base.words import plural
 from dataset.checks import Check
 from dataset.validation import VALIDATION, ValidationEntry, keep_entries, kept_entries
 from measure.host.machine import machine, versions
@@ -31,20 +32,35 @@ class Machine:
     validate: Callable[..., tuple[list[Check], dict[str, Any]]] = validate
 
 
-def validate_campaign(
+@dataclass(frozen=True)
+class Pending:
+    """The settings of a campaign that have not passed yet with this `installation` (a machine and its programs).
+
+    Networks are measured as `shells` emulate them; `delayed` are sites whose servers are beyond the network.
+    `compared`: whether properties without a setting are measured, too, since comparisons of protocols depend on them.
+    """
+
+    networks: Sequence[Network]
+    protocols: Sequence[Protocol]
+    delayed: Sequence[DelayedSite]
+    shells: str
+    compared: bool
+    installation: Mapping[str, Any]
+
+    def __bool__(self) -> bool:
+        return bool(self.networks or self.protocols or self.delayed)
+
+
+def pending(
     folder: Path,
     networks: Iterable[Network],
     protocols: Iterable[Protocol],
     shells: str = DEFAULT_SHELLS,
     delayed: Iterable[DelayedSite] = (),
     here: Machine = Machine(),
-) -> list[Check]:
-    """Measure those settings of a campaign that have not passed yet on this machine and with these programs. Networks
-    are measured as `shells` emulate them; `delayed` are sites whose servers are beyond the network.
-
-    With several protocols, properties without a setting are measured, too, if a comparison depends on them. Returns the
-    checks; they are stored in `folder`, passed or not. Raises EyelevelError when one failed.
-    """
+) -> Pending:
+    """Those settings of the campaign in `folder` that have not passed yet on this machine and with these programs.
+    Raises EyelevelError."""
     networks, protocols = list(networks), list(protocols)
     compared = len(protocols) > 1
     facts = here.facts()
@@ -62,27 +78,43 @@ def validate_campaign(
     valid = [entry for entry in entries if distinguishable and entry.on == installation]
     proven = [setting for entry in valid for setting in entry.passed]
     comparable = [setting for entry in valid for setting in entry.passed if entry.is_comparable(setting)]
-    networks = [network for network in networks if unstructured(network) not in proven]
     known = comparable if compared else proven
-    protocols = [protocol for protocol in protocols if unstructured(protocol) not in known]
-    delayed = [site for site in delayed if unstructured(site) not in proven]
-    if not networks and not protocols and not delayed:
+    return Pending(
+        [network for network in networks if unstructured(network) not in proven],
+        [protocol for protocol in protocols if unstructured(protocol) not in known],
+        [site for site in delayed if unstructured(site) not in proven],
+        shells,
+        compared,
+        installation,
+    )
+
+
+def validate_pending(folder: Path, wanted: Pending, here: Machine = Machine()) -> list[Check]:
+    """Measure the `wanted` settings of the campaign in `folder`. Returns the checks; they are stored in `folder`,
+    passed or not. Raises EyelevelError when one failed."""
+    if not wanted:
         return []
     with TemporaryDirectory(prefix="validate-") as temporary:
         checks, seen = here.validate(
-            networks, protocols, Path(temporary), quick=True, compared=compared, shells=shells, delayed=delayed
+            wanted.networks,
+            wanted.protocols,
+            Path(temporary),
+            quick=True,
+            compared=wanted.compared,
+            shells=wanted.shells,
+            delayed=wanted.delayed,
         )
     failed = [check for check in checks if not check.passed]
     wrong = {check.subject for check in failed}
-    settings: list[Network | DelayedSite | Protocol] = [*networks, *delayed, *protocols]
+    settings: list[Network | DelayedSite | Protocol] = [*wanted.networks, *wanted.delayed, *wanted.protocols]
     passed = tuple(unstructured(setting) for setting in settings if setting.name not in wrong)
-    keep_entries(folder, [ValidationEntry(now_iso(), installation, passed, tuple(checks), seen)])
+    keep_entries(folder, [ValidationEntry(now_iso(), dict(wanted.installation), passed, tuple(checks), seen)])
     if failed:
         check = failed[0]
         expected = f"{check.configured} {check.tolerance}".rstrip()
         raise EyelevelError(
-            f"{len(failed)} of {len(checks)} checks failed, the first: {check.subject}, {check.name}: {check.measured} "
-            f"(expected: {expected}); all are in {folder / VALIDATION}; if the machine was "
+            f"{len(failed)} of {plural('check', len(checks))} failed, the first: {check.subject}, {check.name}: "
+            f"{check.measured} (expected: {expected}); all are in {folder / VALIDATION}; if the machine was "
             "busy, try again when it is not"
         )
     return checks
@@ -103,7 +135,7 @@ def validate_worker(
     `measure.campaign.remote`, why they fail (None if they pass), and a function that stores the results in a folder."""
     fault = None
     try:
-        validate_campaign(scratch, networks, protocols, delayed=delayed)
+        validate_pending(scratch, pending(scratch, networks, protocols, delayed=delayed))
     except EyelevelError as error:
         fault = f"make validate fails there: {error}"
     return fault, partial(keep_entries, more=kept_entries(scratch))

@@ -1,5 +1,5 @@
 # Written by 'PYTHONPATH=tests:. python -m support.every_option'.
-TARGETS := answer record import export close site-info replay campaign status review report figures reference package waterfall user-study compare combine quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion ladder grid states packets figure2 fairness fidelity video
+TARGETS := answer record import export close site-info replay campaign status review results report figures reference package verify waterfall user-study compare combine quiet-times networks protocols convert-trace probe-network validate interop devices doctor lanes cluster-keys completion ladder grid states packets figure2 fairness fidelity video
 NEEDS_import := FROM
 EXAMPLE_import := make import FROM=../recordings/www.yelp.com
 NEEDS_export := SITE AS
@@ -10,12 +10,16 @@ NEEDS_status := CAMPAIGN
 EXAMPLE_status := make status CAMPAIGN=try
 NEEDS_review := CAMPAIGN
 EXAMPLE_review := make review CAMPAIGN=try
+NEEDS_results := CAMPAIGN
+EXAMPLE_results := make results CAMPAIGN=try
 NEEDS_report := CAMPAIGN
 EXAMPLE_report := make report CAMPAIGN=try SITE=demo-news
 NEEDS_figures := CAMPAIGN
 EXAMPLE_figures := make figures CAMPAIGN=try SITE=demo-news
 NEEDS_package := CAMPAIGN
 EXAMPLE_package := make package CAMPAIGN=try INTO=try-data
+NEEDS_verify := FOLDER
+EXAMPLE_verify := make verify FOLDER=data/reference
 NEEDS_waterfall := CAMPAIGN
 EXAMPLE_waterfall := make waterfall CAMPAIGN=try SITE=demo-news NET=lte PROTO=tcp+,quic
 NEEDS_user-study := CAMPAIGN

@@ -93,12 +93,23 @@ tested_versions() {
 
 # Write the installed versions to a file, which campaigns cite, and print those that differ from the tested ones.
 record_versions() {
-  local name pattern version
-  listed | while read -r name pattern; do
-    version=$(dpkg-query -W -f '${Version}' "$name" 2>/dev/null) || continue
-    [[ -n $version ]] || continue # apt knows the package, but it is not installed
+  installed_versions | cut -f 1,2 >"$EYELEVEL_CACHE/packages.tsv"
+  untested_versions | sed 's/^/note: /' >&2
+}
+
+# The listed packages that are installed: lines of name, version and tested pattern.
+installed_versions() {
+  local installed
+  installed=$(dpkg-query -W -f '${Package}\t${db:Status-Abbrev}\t${Version}\n')
+  awk -F '[\t ]+' 'NR == FNR { if ($2 == "ii") version[$1] = $NF; next }
+    NF > 1 && $1 in version { print $1 "\t" version[$1] "\t" $2 }' <(echo "$installed") <(listed)
+}
+
+# Lines on the installed packages of which another version was tested.
+untested_versions() {
+  local name version pattern
+  while read -r name version pattern; do
     # shellcheck disable=SC2053
-    [[ $version == $pattern ]] || echo "note: $name is $version; the testbed was tested with $pattern" >&2
-    printf '%s\t%s\n' "$name" "$version"
-  done >"$EYELEVEL_CACHE/packages.tsv"
+    [[ $version == $pattern ]] || echo "$name is $version; the testbed was tested with $pattern"
+  done < <(installed_versions)
 }

@@ -1,6 +1,7 @@
 """Downloads: download times of single files (paper, Figure 2)."""
 
 from base.late import late
+from studies.downloads.defaults import DOWNLOADS, NETWORK, PROTOCOLS
 from studies.study import Study
 
 STUDY = Study(
@@ -16,6 +17,7 @@ STUDY = Study(
     campaign=late("studies.downloads.measure:campaign"),
     pages=late("studies.downloads.pages:site"),
     section=late("studies.downloads.section:section"),
+    usual={"--net": NETWORK, "--proto": PROTOCOLS, "--runs": str(DOWNLOADS)},
     chooses_sites=False,
     no_page_times="it measures downloads of single files, and each run records their times separately",
     decisive=("net", "proto"),

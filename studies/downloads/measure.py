@@ -19,6 +19,7 @@ from measure.run.evidence import Evidence, page_requests
 from measure.run.setting import Loading, Setting
 from record import collection
 from studies.downloads import pages as downloads
+from studies.downloads.defaults import DOWNLOADS, NETWORK, PROTOCOLS
 from studies.study import Measurement, Request
 from tuning import networks, protocols
 from tuning.settings import choose_one
@@ -26,12 +27,7 @@ from tuning.settings import choose_one
 STUDY = "downloads"
 
 SIZES_BYTES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-NETWORK = "delay10"  # the paper's network is only a delay
-# With full segments, QUIC also differs from TCP in the size of packets; TCP with shorter segments shows how much that
-# matters.
-PROTOCOLS = "tcp+,tcp+mss1238,quic"
 COLUMNS = ["protocol", "size_bytes", "repetition", "ms"]
-DOWNLOADS = 31
 REPEATS = 2
 
 

@@ -4,7 +4,7 @@ import click
 
 from base.late import late
 from base.options import Option
-from studies.fairness.defaults import AGAINST, LEAST_SECONDS, MIXES, SECONDS
+from studies.fairness.defaults import AGAINST, LEAST_SECONDS, MIXES, NETWORKS, PROTOCOLS, SECONDS
 from studies.study import Study
 
 STUDY = Study(
@@ -31,6 +31,7 @@ STUDY = Study(
             usual=f"{SECONDS:g}",
         ),
     ),
+    usual={"--net": NETWORKS, "--proto": PROTOCOLS},
     chooses_sites=False,
     no_page_times="it loads no pages, and measures shares of a link",
     decisive=("net", "proto", "mixes"),

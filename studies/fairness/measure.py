@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import write_json
 from dataset.reasons import Reason
 from dataset.run_files import CROSS_TRAFFIC_SAMPLES, REPLAY_EVIDENCE, REPLAY_LOG
@@ -176,7 +176,7 @@ def _mixes(text: str) -> list[tuple[int, int]]:
     mixes = []
     for word in text.replace(",", " ").split():
         if not (mix := mix_named(f"fairness-{word}")):
-            raise EyelevelError(f"a mix is said like 1x2 (one flow against two others), not {word!r}")
+            raise Misuse(f"write a mix as 1x2 (one flow against two others), not {word!r}")
         mixes.append(mix)
     return list(dict.fromkeys(mixes))
 

@@ -11,13 +11,14 @@ STUDY = Study(
 
     'eyelevel record --live 5 --net NETWORK' records sites with live loads. A site that was imported from a HAR file has
     one live load if the file has the time of the load event. --net names the network of live loads that do not record
-    theirs. Each site is replayed over those protocols of --proto (by default tcp+ and quic) that speak the HTTP version
-    of most of its live requests. An existing campaign is resumed.
+    theirs. Each site is replayed over those protocols of --proto that speak the HTTP version of most of its live
+    requests. An existing campaign is resumed.
 
     Example: eyelevel fidelity --sites gnu.org --net cable --runs 10
     """,
     campaign=late("studies.fidelity.measure:campaign"),
     section=late("studies.fidelity.section:section"),
+    usual={"--sites": "all with live loads", "--net": "that of the live loads", "--proto": "tcp+,quic"},
     # Only sites whose live loads do not name their network need --net.
     decisive=("sites",),
     validates=True,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.words import in_words
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from dataset.plan import Enough
@@ -139,7 +139,7 @@ def measurement(request: Request) -> Measurement:
             f"{request.folder} is of the grid {study['preset']}; name another for {preset} with --campaign"
         )
     if not (preset := preset or study.get("preset")):
-        raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
+        raise Misuse(f"name a grid with --preset: {', '.join(PRESETS)}")
     counts, sizes, spread, budget = (request.options[name] for name in ("counts", "sizes", "spread", "budget"))
     grid = narrowed(read_preset(preset), counts, sizes, spread)
     before = [page for site in study.get("pages", ()) if (page := page_named(site))]
@@ -149,7 +149,7 @@ def measurement(request: Request) -> Measurement:
     if servers := request.options["servers"]:
         over += [one for one in served_by(servers, known) if one not in over]
     if len(over) < 2:
-        raise EyelevelError(f"a grid compares protocols, and {over[0].name} is one alone; name more with --proto")
+        raise Misuse(f"a grid compares protocols, and {over[0].name} is one alone; name more with --proto")
     budget_s = read_budget(budget) if budget else None
     campaign = grid_campaign(
         request.folder,
@@ -204,9 +204,9 @@ def _numbers(option: str, text: str | None) -> list[int]:
     try:
         numbers = [int(word) for word in _words(text)]
     except ValueError:
-        raise EyelevelError(f"{option} takes whole numbers, not {text!r}") from None
+        raise Misuse(f"{option} takes whole numbers, not {text!r}") from None
     if min(numbers, default=1) < 1:
-        raise EyelevelError(f"{option} takes numbers from 1 on, not {text!r}")
+        raise Misuse(f"{option} takes numbers from 1 on, not {text!r}")
     return numbers
 
 

@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass
 from itertools import pairwise
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from record.generated import GeneratedSite, generated_exchange
 from record.site import Exchange, Recording
 
@@ -55,7 +55,7 @@ def read_size(text: str) -> int:
     """The number of bytes that `text` means, in the form of a page's name. Raises EyelevelError."""
     match = re.fullmatch(r"([1-9]\d*)(B|KB)", text)
     if not match:
-        raise EyelevelError(f"a size is written like 100B or 10KB, not {text!r}")
+        raise Misuse(f"a size is written like 100B or 10KB, not {text!r}")
     return int(match[1]) * UNITS[match[2]]
 
 

@@ -5,6 +5,8 @@ from base.options import Option
 from films.policy import ALL_FILMS, KEPT, QUALITIES
 from studies.study import Study
 
+RUNS = 5
+
 STUDY = Study(
     name="ladder",
     command="ladder",
@@ -26,5 +28,6 @@ STUDY = Study(
         Option("--films", "Films to keep after their metrics are computed.", choices=KEPT, usual=ALL_FILMS.kept),
         Option("--quality", "Quality of the films that are kept.", choices=QUALITIES, usual=ALL_FILMS.quality),
     ),
+    usual={"--proto": "all rungs", "--runs": str(RUNS)},
     validates=True,
 )

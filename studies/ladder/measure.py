@@ -15,8 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.processes import last_line_of
+from base.text import unknown
 from films.policy import FilmPolicy
 from measure.campaign.campaign import Campaign, Selection
 from measure.campaign.method import Method
@@ -28,6 +29,7 @@ from record.site import Site
 from replay import ReplaySpec
 from replay import run as replay
 from studies.campaign import study_campaign
+from studies.ladder import RUNS
 from studies.ladder.rungs import (
     ABOVE,
     ARQ,
@@ -45,7 +47,6 @@ from tuning import protocols
 from tuning.networks import Network
 
 STUDY = "ladder"
-RUNS = 5
 
 # The share of one processor for the browser and its film in slowed runs: a page then takes up to three times as long,
 # and is still filmed without a gap.
@@ -169,7 +170,7 @@ def wanted_conditions(text: str | None) -> tuple[str, ...]:
     if names == ["none"]:
         return ()
     if strange := [name for name in names if name not in CONDITIONS]:
-        raise EyelevelError(f"--conditions takes {', '.join(CONDITIONS)} or none, not {strange[0]!r}")
+        raise Misuse(unknown("condition", strange[0], [*CONDITIONS, "none"]))
     return tuple(dict.fromkeys(names))
 
 
@@ -182,7 +183,7 @@ def rungs(request: Request, missing: Collection[Missing]) -> list[str]:
     begun = [name for name in (request.document.settings.protocols if request.document else ()) if name in order]
     names = request.proto.replace(",", " ").split() if request.proto else begun or order
     if strange := [name for name in names if name not in order]:
-        raise EyelevelError(f"{strange[0]} is no rung of the ladder; choose among {', '.join(order)}")
+        raise Misuse(unknown("rung", strange[0], order))
     if refused := [one for one in missing if one.name in names]:
         raise EyelevelError(f"this campaign is without {refused[0].name} ({refused[0].reason}); begin another")
     return [name for name in order if name in names]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from base.errors import EyelevelError
+from base.errors import Misuse
 from tuning.networks import Network
 
 
@@ -14,7 +14,7 @@ def delays_in_ms(text: str) -> list[float]:
     except ValueError:
         delays = []
     if not delays or not all(0 <= ms < float("inf") for ms in delays):
-        raise EyelevelError(f"delays are numbers of ms, as in 0,10,20,50, not {text!r}")
+        raise Misuse(f"delays are numbers of ms, as in 0,10,20,50, not {text!r}")
     return list(dict.fromkeys(delays))
 
 

@@ -5,7 +5,7 @@ import click
 from base.late import late
 from base.options import Option
 from studies.study import Study
-from studies.video.defaults import LADDER_BPS, PLAYER, PLAYERS, RULES, SECONDS, TRUE, VIDEOS
+from studies.video.defaults import LADDER_BPS, NETWORKS, PLAYER, PLAYERS, PROTOCOLS, RULES, SECONDS, TRUE, VIDEOS
 
 STUDY = Study(
     name="video",
@@ -30,6 +30,7 @@ STUDY = Study(
         Option("--player", "The video player.", choices=PLAYERS, usual=PLAYER),
         Option("--seconds", "Duration of playback (s).", type=click.IntRange(min=2), usual=str(SECONDS)),
     ),
+    usual={"--net": NETWORKS, "--proto": PROTOCOLS},
     chooses_sites=False,
     no_page_times="it measures video playback, which follows the load of its page",
     decisive=("net", "proto", "videos"),

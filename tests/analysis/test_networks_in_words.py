@@ -1,17 +1,16 @@
 """Networks in words and drawings: every property has its words, and a drawing shows how a network changes over time."""
 
+import json
 from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from matplotlib.figure import Figure
 
 from analysis.figures import style
 from analysis.figures.networks import draw, off_times, rate_series
 from analysis.networks import further
-from analysis.text import label
 from eyelevel.commands.networks import listed, main
 from tuning import networks
 from tuning.hops import Hop
@@ -98,31 +97,33 @@ def test_each_network_has_a_panel_for_its_rates_and_one_for_its_delays() -> None
     assert len(panels) == 6
 
 
-@pytest.mark.slow
-def test_the_command_lists_all_networks_with_their_sources_and_draws_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("columns", [80, 200])
+def test_the_command_lists_each_network_or_grid_in_one_line(
+    columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[Figure] = []
-    # These drawings are not written, since the layout of so many panels takes seconds. One with few panels is written
-    # below.
-    monkeypatch.setattr(style, "save", lambda figure, *_: drawn.append(figure))
-    done = CliRunner().invoke(main, ["--into", str(tmp_path), "--seconds", "20"], env={"COLUMNS": "200"})
+    # Drawings are not written, since the layout of so many panels takes seconds. One with few panels is written below.
+    monkeypatch.setattr(style, "save", lambda *_: None)
+    done = CliRunner().invoke(main, ["--into", str(tmp_path), "--seconds", "1"], env={"COLUMNS": str(columns)})
     assert done.exit_code == 0, done.output
-    lines = done.output.splitlines()
-    for network in listed(NETWORKS):
-        assert any(line.split()[:1] == [network.name] for line in lines), network.name
-    for name, source in NETWORKS.sources.items():
-        assert f"{name}: {source}" in lines
-    assert "longlook-5mbps-12ms-0.001loss" not in done.output
-    titles = {axes.get_title() for axes in drawn[0].axes if axes.get_visible()}
-    assert {f"{label(network.name)}: Mbit/s" for network in listed(NETWORKS)} <= titles
+    lines = done.stdout.splitlines()
+    begin = next(number for number, line in enumerate(lines) if "\N{BOX DRAWINGS LIGHT HORIZONTAL}" in line)
+    assert [line.split()[0] for line in lines[begin + 1 : begin + 1 + len(listed(NETWORKS))]] == list(listed(NETWORKS))
+    assert all(len(line) <= columns for line in lines[: begin + len(listed(NETWORKS))])
+    assert any(line.split()[:4] == ["longlook", "5-100", "5-100", "12-112"] for line in lines)
 
 
-def test_the_command_writes_the_drawing_of_the_networks_that_are_named(tmp_path: Path) -> None:
+def test_the_command_shows_the_sources_of_the_networks_that_are_named_and_draws_them(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["--net", "lte,starlink", "--into", str(tmp_path), "--seconds", "20"])
     assert done.exit_code == 0, done.output
+    assert f"starlink: {NETWORKS.sources['starlink']}" in done.output.splitlines()
     assert (tmp_path / "networks.png").stat().st_size > 20_000
     assert f"{tmp_path / 'networks'}.png" in done.output
+
+
+def test_other_programs_get_every_network_with_all_settings() -> None:
+    listed_as_json = json.loads(CliRunner().invoke(main, ["--json"]).stdout)
+    assert [one["name"] for one in listed_as_json] == list(NETWORKS)
+    assert {one["name"]: one["source"] for one in listed_as_json}["starlink"] == NETWORKS.sources["starlink"]
 
 
 @pytest.mark.parametrize("seconds", ["inf", "1e9"])

@@ -37,7 +37,7 @@ def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) 
 def test_a_campaign_says_what_it_can_show(tmp_path: Path) -> None:
     campaign = replace(campaign_on(tmp_path, "dsl", "mss"), auto=False, runs=5)
     heading, dsl, mss = announcement(campaign)
-    assert heading == "chances of a verdict after 5 runs of each, if what is stated is true:"
+    assert heading == "chances of a verdict after 5 runs of each, if the true difference is as stated:"
     assert dsl.startswith("  dsl: a difference of 5 % ")
     assert dsl.endswith("(less than 12 ms, finer than one picture of the browser (17 ms))")
     assert mss.endswith("(less than 380 ms)")

@@ -67,7 +67,7 @@ def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_pat
     assert done.returncode
     # The site may have been generated before.
     *_, line = done.stderr.splitlines()
-    assert " d " in line and "NET and PROTO were not named; there is a campaign lte-quic" in line
+    assert " d " in line and "NET and PROTO were not named; did you mean the campaign lte-quic?" in line
     assert "YES=1" in line
     assert [path.name for path in tmp_path.iterdir()] == ["lte-quic"]
 
@@ -171,7 +171,7 @@ def test_lanes_make_it_shorter(tmp_path: Path) -> None:
 
 def test_a_mistyped_campaign_is_told_which_there_is(tmp_path: Path) -> None:
     similar(tmp_path)
-    with pytest.raises(EyelevelError, match=r"is a folder; there is a campaign lte-quic$"):
+    with pytest.raises(EyelevelError, match=r"^there is no campaign lte-qiuc; did you mean lte-quic\? \(neither "):
         campaign_folder("lte-qiuc", tmp_path)
-    with pytest.raises(EyelevelError, match=r"is a folder$"):
+    with pytest.raises(EyelevelError, match=r"^there is no campaign dsl \(neither .* is a folder\)$"):
         campaign_folder("dsl", tmp_path)

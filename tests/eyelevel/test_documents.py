@@ -25,7 +25,7 @@ from base.places import PROJECT
 from eyelevel.make import MAKEFILE, OWN_TARGET, command_lines, require_known, targets
 from eyelevel.program import program
 from tuning import networks, protocols
-from tuning.settings import Catalogue
+from tuning.settings import USER_FOLDER, Catalogue
 
 README = PROJECT / "README.md"
 PATTERNS = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "studies/*/README.md")
@@ -87,7 +87,11 @@ def taken(command: click.Command, name: str, arguments: list[str], parent: click
     [document for document in DOCUMENTS if COMMANDS[document]],
     ids=lambda document: str(document.relative_to(PROJECT)),
 )
-def test_commands_of_documents_are_such_as_make_and_the_program_take(document: Path) -> None:
+def test_commands_of_documents_are_such_as_make_and_the_program_take(
+    document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # TUNING sets it.
+    monkeypatch.setenv(USER_FOLDER, str(PROJECT / "tuning"))
     for command in COMMANDS[document]:
         for arguments in calls(command):
             try:

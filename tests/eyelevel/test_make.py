@@ -51,7 +51,7 @@ def test_every_option_is_one_of_a_command_that_is_there_and_takes_it() -> None:
 
 
 def test_a_variable_is_an_option_a_flag_or_an_argument() -> None:
-    assert lines("campaign", NET="lte", YES="1", REPEATABLE="no", VALIDATE="yes", RUNS="") == [
+    assert lines("campaign", NET="lte", YES="1", REPEATABLE="no", VALIDATE="yes") == [
         ["campaign", "--net", "lte", "--as-recorded", "--validate", "--yes"]
     ]
     assert lines("import", FROM="a.har", KEEP_COOKIES="no") == [["import", "a.har"]]

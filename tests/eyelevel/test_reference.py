@@ -219,7 +219,7 @@ def test_the_command_that_resumes_has_all_that_was_given(small: Path, tmp_path: 
     options = ["--declaration", str(small), "--results", str(results), "--budget", budget, "--no-validate"]
     done = CliRunner().invoke(main, options)
     message, _, command = done.output.partition("; to resume: ")
-    assert message.endswith("the budget is used up, and 12 runs are open")
+    assert message.endswith("the budget is used up; 12 runs left")
     assert sorted(command.split()) == sorted(
         ["make", "reference", f"DECLARATION={small}", f"RESULTS={results}", f"BUDGET={budget}", "VALIDATE=no"]
     )

@@ -370,7 +370,7 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     assert document["settings"]["greeting"] == "hello"
     again: list[str | Path] = ["campaign", "--campaign", "try", "--results", testbed.results, "--no-validate"]
     assert testbed.eyelevel(*again).returncode == 0
-    assert "settings/greeting was hello, is none" in testbed.eyelevel(*again, "--greeting", "none").stderr
+    assert "greeting was hello, is none" in testbed.eyelevel(*again, "--greeting", "none").stderr
     readings = pd.read_csv(campaign / "report" / "tables" / "readings.csv").set_index(["column", "protocol"])
     assert readings.loc[("toy_devices", "tcp"), "mean"] == runs.loc["tcp", "toy_devices"]
     assert "toy_threads" in page

@@ -28,5 +28,5 @@ def test_sites_are_printed_by_size_and_kept_as_files(tmp_path: Path, monkeypatch
     # Exchanges, MB, servers, hosts, third parties, the largest resource in kB; nothing that only loads show.
     small, large = ["small", "1", "0.07", "1", "1", "0", "70"], ["large", "2", "1.56", "2", "1", "0", "1500"]
     assert [row for row in rows if row[:1] in (["small"], ["large"])] == [small, large]
-    assert "what the pages of small, large ask for: run 'make close'" in " ".join(done.stdout.split())
+    assert "next: make close SITES=small,large" in done.stderr
     assert {path.name for path in (tmp_path / "info").iterdir()} == {"sites.csv", "figure1.png", "figure1.pdf"}

@@ -67,8 +67,11 @@ def campaign(tmp_path: Path) -> Path:
 
 def printed(campaign: Path, monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> list[str]:
     """The lines that the command prints, on a terminal of 80 x 24 or for another program."""
-    monkeypatch.setenv("COLUMNS", str(COLUMNS))
-    monkeypatch.setenv("LINES", str(LINES))
+    if terminal:
+        monkeypatch.setenv("COLUMNS", str(COLUMNS))
+        monkeypatch.setenv("LINES", str(LINES))
+    else:
+        monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")
     done = CliRunner().invoke(main, [str(campaign)], catch_exceptions=False)
@@ -83,8 +86,10 @@ def test_a_campaign_of_many_troubles_stands_on_one_screen(campaign: Path, monkey
     assert text[0] == "66 of 200 runs done, 134 left, 0 given up; not running"
     assert re.fullmatch(r"done .* if it were resumed now, in about \d+ min; \d+ MB more", text[1])
     whole = "\n".join(text)
-    assert whole.count("wrong: site-") == 3 and "wrong: 6 more that fail so, with 72 runs: given_up.json" in whole
-    assert "34 % of 100 attempts were rejected" in whole
+    assert (
+        whole.count("problem: site-") == 3 and "problem: 6 more sites given up, with 72 runs (given_up.json)" in whole
+    )
+    assert "34 of 100 attempts rejected (" in whole
     # The gates that rejected the most are shown, with all their attempts and the last reason.
     assert re.search(r"^ gate_number_0 +3 ", whole, re.MULTILINE)
     assert "last by gate_number_0: demo-light lte" in whole

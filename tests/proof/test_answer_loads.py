@@ -58,7 +58,7 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     assert "When the page was recorded" not in as_recorded
     # A campaign that began without this option is not resumed with it, which is reported before any load.
     refused = answered(tmp_path / "refused", [URL, *options, "--think-time", "recorded"], status=1)
-    assert f"the campaign answer-{NAME} was begun with other settings: settings/think_time was absent" in refused
+    assert f"the campaign answer-{NAME} was begun with other settings: think_time was absent" in refused
     assert "validate" not in refused
 
 

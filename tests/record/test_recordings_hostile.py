@@ -498,7 +498,7 @@ def test_values_in_urls_that_look_like_secrets_are_counted_and_told(tmp_path: Pa
     site = write_site(Recording(urls[0], exchanges, {"tool": "test"}), tmp_path / "site")
     (line,) = [line for line in summary(site).splitlines() if "secrets" in line]
     assert line.startswith(
-        "  5 values in URLs look like secrets (access_token, accessToken, q, X-Amz-Signature) and stay"
+        "  URLs have 5 values that look like secrets (access_token, accessToken, q, X-Amz-Signature) and stay"
     )
     plain = Site(site.folder, urls[6], {}, None, None, site.recorded_ips, site.exchanges[6:7])
     assert "secrets" not in summary(plain)

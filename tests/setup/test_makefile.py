@@ -96,13 +96,22 @@ def test_what_is_given_to_make_is_not_given_to_what_its_programs_make(tmp_path: 
 
 @pytest.mark.parametrize("text", ["caches/mine", "with a blank$x"])
 def test_folders_on_the_command_line_are_absolute_and_whole(tmp_path: Path, text: str) -> None:
-    _, environment = called(tmp_path, "status", "CAMPAIGN=c", f"EYELEVEL_CACHE={text}", f"TUNING={text}")
-    expected = f"{tmp_path / 'project'}/{text}"
-    assert (environment["EYELEVEL_CACHE"], environment["EYELEVEL_TUNING"]) == (expected, expected)
-    _, environment = called(tmp_path, "status", "CAMPAIGN=c", f"EYELEVEL_CACHE=/{text}", EYELEVEL_TUNING=f"/{text}")
-    assert (environment["EYELEVEL_CACHE"], environment["EYELEVEL_TUNING"]) == (f"/{text}", f"/{text}")
+    _, environment = called(tmp_path, "status", "CAMPAIGN=c", f"EYELEVEL_CACHE={text}")
+    assert environment["EYELEVEL_CACHE"] == f"{tmp_path / 'project'}/{text}"
+    _, environment = called(tmp_path, "status", "CAMPAIGN=c", f"EYELEVEL_CACHE=/{text}")
+    assert environment["EYELEVEL_CACHE"] == f"/{text}"
     _, environment = called(tmp_path, "status", "CAMPAIGN=c", HOME=f"/{text}")
     assert environment["EYELEVEL_CACHE"] == f"/{text}/.cache/eyelevel"
+
+
+@pytest.mark.parametrize("value", ["", "  "])
+def test_an_empty_value_is_refused_in_one_line_except_that_of_a_proxy(tmp_path: Path, value: str) -> None:
+    done = run(tmp_path, "campaign", f"NET={value}")
+    assert done.returncode
+    assert [line.partition("*** ")[2] for line in done.stderr.splitlines()] == [
+        "NET is empty; give it a value, or leave it out.  Stop."
+    ]
+    assert "https_proxy=" in called(tmp_path, "campaign", "https_proxy=")[0]
 
 
 def test_a_value_of_two_lines_is_refused(tmp_path: Path) -> None:

@@ -173,8 +173,8 @@ def test_a_report_is_written_without_what_measures_and_loads_nothing_of_it(insta
 def test_what_measures_says_what_it_needs_in_a_line(installed: Path, tmp_path: Path) -> None:
     commands = ["campaign", "video"]
     endings = eyelevel(installed, *([command, "--runs", "1"] for command in commands), cwd=tmp_path)
-    for command, (fault, _, _, _) in zip(commands, endings, strict=True):
-        # Python prints a text that ends a program, and its status is 1.
-        assert fault == (
-            f"eyelevel: 'eyelevel {command}' is not there: measuring needs a checkout of Eyelevel with 'make setup'"
+    for command, (status, _, errors, _) in zip(commands, endings, strict=True):
+        assert (status, errors) == (
+            1,
+            f"eyelevel: 'eyelevel {command}' is not there: measuring needs a checkout of Eyelevel with 'make setup'\n",
         )

@@ -155,7 +155,7 @@ def test_a_run_counts_that_was_seen_whole(
     ("changed", "fault"),
     [
         ({"proto": "quic+bbr"}, "quic\\+bbr needs the connection options TBBR"),
-        ({"options": {"against": None, "mixes": "1:1", "seconds": None}}, "a mix is said like 1x2"),
+        ({"options": {"against": None, "mixes": "1:1", "seconds": None}}, "write a mix as 1x2"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(changed: dict[str, object], fault: str, tmp_path: Path) -> None:

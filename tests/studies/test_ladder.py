@@ -24,7 +24,7 @@ from analysis.statistics.ratios import mean_over_sites
 from base.errors import EyelevelError
 from dataset.table import PROCESSOR_WAIT, header, lines, read_rows, require_document, write_document
 from eyelevel.commands.report import main as report
-from eyelevel.measuring import distinct_networks
+from eyelevel.estimate import distinct_networks
 from measure.campaign.campaign import Campaign
 from measure.run.setting import Setting
 from studies.ladder import waterfall
@@ -126,9 +126,9 @@ def test_fewer_rungs_may_be_asked_for_and_only_rungs(tmp_path: Path) -> None:
     assert [one["name"] for one in ladder.study["missing"]] == ["arq", "slow"]
     assert len(planned(requested(tmp_path, runs=1, options={"conditions": "none"})).plan()[0]) == len(ALL)
     assert len(planned(requested(tmp_path, runs=1, options={"conditions": "arq"})).plan()[0]) == len(ALL) + 2
-    with pytest.raises(EyelevelError, match=r"tcp\+bbr is no rung of the ladder; choose among tcp, tcp-iw32, "):
+    with pytest.raises(EyelevelError, match=r"unknown rung .tcp\+bbr.: did you mean tcp\+\? there are tcp, tcp-iw32, "):
         planned(requested(tmp_path, proto="tcp,tcp+bbr"))
-    with pytest.raises(EyelevelError, match="--conditions takes arq, slow, unknown or none, not 'fast'"):
+    with pytest.raises(EyelevelError, match="unknown condition 'fast': there are arq, slow, unknown, none"):
         planned(requested(tmp_path, options={"conditions": "fast"}))
 
 

@@ -335,7 +335,7 @@ def test_choosing_takes_lists_and_all_and_names_what_is_allowed() -> None:
     assert choose("letter", "b,a", known) == [2, 1]
     assert choose("letter", "b a b", known) == [2, 1]
     assert choose("letter", "all", known) == [1, 2, 3]
-    with pytest.raises(EyelevelError, match="unknown letter 'z'; choose among a, b, c"):
+    with pytest.raises(EyelevelError, match="unknown letter 'z': there are a, b, c, all"):
         choose("letter", "a,z", known)
     with pytest.raises(EyelevelError, match="no letter"):
         choose("letter", " ", known)

@@ -133,24 +133,27 @@ def test_the_page_of_a_package_which_may_have_a_stranger_s_scripts_is_not_named_
     metadata.write_text(json.dumps(document))
     before = content(package)
     note, path = report(package).splitlines()
-    assert note == f"{package} is a package, which stays as it is; our report of it is written to {path}"
+    assert note == f"{package} is a read-only package; a new report of it is written to {path}"
     assert path == str(results / "try-report") and "alert(1)" not in (results / "try-report/index.html").read_text()
     assert "leave --figures-only out" in report(package, "--figures-only")
     assert content(package) == before
 
 
 @pytest.mark.parametrize("file", ["runs.csv", "report/index.html"])
-def test_the_report_of_a_package_that_was_changed_goes_elsewhere_and_the_change_is_told(
-    file: str, package: Path, results: Path
+@pytest.mark.parametrize("into", [False, True])
+def test_a_package_that_was_changed_is_reported_only_where_that_is_allowed(
+    file: str, package: Path, results: Path, tmp_path: Path, *, into: bool
 ) -> None:
     (package / file).write_text((package / file).read_text() + "\n")
     before = content(package)
-    for _ in range(2):
-        warning, note, path = report(package).splitlines()
-        assert warning == f"eyelevel: WARNING: {package / file} is not what it was when the package was written"
-        assert note == f"{package} is a package, which stays as it is; our report of it is written to {path}"
-        assert path == str(results / "try-report")
-    assert (results / "try-report" / "index.html").is_file()
+    options, place = (["--into", str(tmp_path / "new")], tmp_path / "new") if into else ([], results / "try-report")
+    fault = f"{package} is not as written: {file} is changed"
+    refusal = f"{fault}; 'make verify FOLDER={package}' lists all; --allow-changed reports it anyway"
+    assert report(package, *options) == refusal
+    assert not place.exists()
+    first, *_, last = report(package, "--allow-changed", *options).splitlines()
+    assert (first, last) == (f"eyelevel: WARNING: {fault}", str(place))
+    assert (place / "index.html").is_file()
     assert content(package) == before
 
 

@@ -423,7 +423,7 @@ with running_lane(LaneSetting(lanes_of(1)[0], Path(sys.argv[1]))) as lane:
 def test_a_campaign_does_not_go_on_in_another_number_of_lanes(campaign: Campaign) -> None:
     with opened(campaign.folder, campaign.document()):
         pass
-    message = "begun with other settings: settings/lanes was 2, is 1"
+    message = "begun with other settings: lanes was 2, is 1"
     with (
         pytest.raises(EyelevelError, match=message),
         opened(campaign.folder, replace(campaign, lanes=ONE_LANE).document()),
@@ -438,7 +438,7 @@ def test_a_campaign_without_lanes_is_what_it_was(campaign: Campaign) -> None:
     assert "lanes" not in document.settings.content() and "lanes" not in document.content()
     with opened(campaign.folder, document):
         pass
-    with pytest.raises(EyelevelError, match="settings/lanes was 1, is 2"), opened(campaign.folder, campaign.document()):
+    with pytest.raises(EyelevelError, match="lanes was 1, is 2"), opened(campaign.folder, campaign.document()):
         pass
 
 

@@ -171,7 +171,7 @@ def test_what_cannot_be_told_is_one_line(tmp_path: Path) -> None:
     make_run(folder := campaign(tmp_path / "c", [ROW]), ROW)
     for arguments, message in (
         ([str(folder), "--quiet-ms", "1s"], "whole numbers of ms"),
-        ([str(folder), "--quiet-ms", "3000"], "no run that counts has had a longer quiet time"),
+        ([str(folder), "--quiet-ms", "3000"], "no valid run had a longer quiet time"),
     ):
         with pytest.raises(EyelevelError, match=message):
             CliRunner().invoke(main, arguments, catch_exceptions=False)

@@ -178,7 +178,7 @@ def test_changed_settings_are_refused_with_the_difference(tmp_path: Path) -> Non
     with opened(tmp_path / "c", document()):
         pass
     changed = document(seed=2, networks={"lte": {"up_mbps": 3}})
-    message = r"networks/lte/up_mbps was 2.8, is 3; settings/seed was 1, is 2"
+    message = r"networks/lte/up_mbps was 2.8, is 3; seed was 1, is 2"
     with pytest.raises(EyelevelError, match=message), opened(tmp_path / "c", changed):
         pass
     with opened(tmp_path / "c", document()):

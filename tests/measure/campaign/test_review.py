@@ -22,6 +22,7 @@ from support.browser import Browser
 from base.errors import EyelevelError
 from base.places import PROJECT
 from base.structure import structured
+from dataset.metrics import in_words
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, Run, read_rows
 from dataset.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
@@ -164,13 +165,26 @@ def test_nothing_else_is_shown(page: Page, path: str) -> None:
 
 def test_the_status_says_what_is_wrong(page: Page) -> None:
     _, review = page
-    assert troubles(status(review.folder), review.folder) == [
-        "50 % of 2 attempts were rejected, 1 of them by film_unclean"
-    ]
+    assert troubles(status(review.folder), review.folder) == ["1 of 2 attempts rejected (film_unclean)"]
     assert last_rejections(review.rows(), ["film_unclean"]) == ["last by film_unclean: s lte tcp run 1: <b>orange</b>"]
     review.decide(SECOND.folder, valid=False, reason="an empty page")
     wrong = troubles(status(review.folder), review.folder)
-    assert wrong[-1] == "it has open runs and is not running; the command that began it resumes it"
+    assert wrong[-1] == "it has open runs and is not running"
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "words"),
+    [
+        ("si", 811.6, "SI 812 ms"),
+        ("content_bytes", 601_234.0, "content 601,234 bytes"),
+        ("goodput_mbps", 11.23, "goodput 11.2 Mbit/s"),
+        ("down_utilisation", 0.4312, "downlink used 43.1 %"),
+        ("up_utilisation", None, "uplink used unknown"),
+        ("of_tomorrow", 0.5, "of_tomorrow 0.5"),
+    ],
+)
+def test_metrics_have_their_labels_and_units(metric: str, value: float | None, words: str) -> None:
+    assert in_words(metric, value) == words
 
 
 def test_a_decision_is_kept_with_its_reason(page: Page) -> None:

@@ -17,7 +17,7 @@ from dataset.validation import VALIDATION, kept_entries
 from measure.validate.contract import Bench
 from measure.validate.network.server_rtts import DelayedSite
 from measure.validate.protocol.loss_response import KEPT
-from measure.validate.record import Machine, validate_campaign
+from measure.validate.record import Machine, pending, validate_pending
 from measure.validate.validation import OF_PROTOCOLS, validate
 from tuning import networks, protocols
 from tuning.networks import Network
@@ -35,7 +35,12 @@ class Validation:
         self.subjects: list[str] = []
         self.wrong: set[str] = set()
         self.commit, self.program = "abc", "1"
-        self.campaign = partial(validate_campaign, here=Machine(self.facts, self.versions, self.validate))
+        self.here = Machine(self.facts, self.versions, self.validate)
+
+    def campaign(
+        self, folder: Path, networks: Iterable[Network], protocols: Iterable[Protocol], **further: Any
+    ) -> list[Check]:
+        return validate_pending(folder, pending(folder, networks, protocols, here=self.here, **further), self.here)
 
     def facts(self) -> dict[str, str | int]:
         return {"host": "here", "testbed": self.commit}
@@ -97,8 +102,8 @@ def test_other_programs_or_another_testbed_are_measured_anew(validation: Validat
 
 def test_networks_are_measured_anew_in_other_shells(validation: Validation, tmp_path: Path) -> None:
     assert len(validation.campaign(tmp_path, [NETWORKS["lte"]], [])) == 1
-    assert len(validation.campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi")) == 1
-    assert validation.campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi") == []
+    assert len(validation.campaign(tmp_path, [NETWORKS["lte"]], [], shells="mahimahi")) == 1
+    assert validation.campaign(tmp_path, [NETWORKS["lte"]], [], shells="mahimahi") == []
 
 
 def test_servers_are_measured_anew_when_they_are_elsewhere(validation: Validation, tmp_path: Path) -> None:

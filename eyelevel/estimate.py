@@ -1,0 +1,68 @@
+"""The estimate of a campaign: its open runs, and the time and the disk space that they and validation take."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from base.words import in_bytes, in_words, plural
+from dataset.table import RUNS, read_rows
+from measure.campaign.campaign import Campaign
+from measure.campaign.forecast import Forecast, forecast
+from measure.run.aliases import distinct
+from measure.validate.network.server_rtts import DelayedSite
+from measure.validate.record import Pending, pending
+from tuning.networks import Network
+
+# The time that validation takes on two cores (s): for a network, and for a protocol that is validated with others.
+NETWORK_S, PROTOCOL_S = 15.0, 50.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The open `runs` of a campaign, or their maximum if it `may_end_early`, and the `forecast` for all of them."""
+
+    runs: int
+    forecast: Forecast
+    may_end_early: bool = False
+
+    def __str__(self) -> str:
+        at_most = "at most " if self.may_end_early else ""
+        size = f"about {in_words(self.forecast.seconds)} and {in_bytes(self.forecast.bytes)}"
+        return f"{at_most}{plural('run', self.runs)}: {size}"
+
+
+def estimate(campaign: Campaign) -> Estimate:
+    """The estimate for `campaign`, in its lanes. Raises EyelevelError."""
+    rows = read_rows(campaign.folder) if (campaign.folder / RUNS).is_file() else []
+    done = {row.of for row in rows if row.valid}
+    runs = [run for block in campaign.plan() for run in block if run not in done]
+    expected = forecast(runs, rows, campaign.folder, campaign.run_model(), campaign.lanes.runs_at_once)
+    return Estimate(len(runs), expected, campaign.auto)
+
+
+def validation_s(wanted: Pending | Campaign) -> float:
+    """How long the validation of these networks and protocols takes (s)."""
+    return NETWORK_S * len(wanted.networks) + PROTOCOL_S * len(wanted.protocols)
+
+
+def pending_validation(campaign: Campaign) -> Pending:
+    """The settings of `campaign` that have not passed validation yet on this machine. Raises EyelevelError."""
+    planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
+    networks = distinct_networks(campaign.networks[name] for name in planned)
+    protocols = distinct(campaign.protocols.values())
+    return pending(campaign.folder, networks, protocols, campaign.loading.shells, delayed_sites(campaign))
+
+
+def delayed_sites(campaign: Campaign) -> list[DelayedSite]:
+    """The sites of `campaign` with servers that are farther away than its networks say."""
+    extra_ms = {name: campaign.loading.server_rtts.extra_ms(site) for name, site in campaign.sites.items()}
+    return [DelayedSite(name, campaign.sites[name].folder, extra) for name, extra in extra_ms.items() if extra]
+
+
+def distinct_networks(networks: Iterable[Network]) -> list[Network]:
+    """`networks` without duplicates: a network is left out if an earlier one has the same settings under another
+    name."""
+    first: list[Network] = []
+    for network in networks:
+        if all(replace(network, name=other.name) != other for other in first):
+            first.append(network)
+    return first
