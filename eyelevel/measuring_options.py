@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.places import RESULTS
 from dataset.table import CampaignDocument, read_document
-from eyelevel.make import make_line
+from eyelevel.next_step import continuation
 from measure.campaign.results import require_no_others
 from measure.cluster.addresses import scheduler_address
 
@@ -83,9 +82,3 @@ def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> C
         again = continuation(command_of(document.study_name), folder)
         raise EyelevelError(f"{folder.name} is a {other}; to resume it: {again}; or name another with --campaign")
     return document
-
-
-def continuation(command: str, folder: Path) -> str:
-    """The command line that resumes the campaign in `folder`."""
-    others = {} if folder.parent == RESULTS else {"RESULTS": str(folder.parent)}
-    return make_line(command, {"CAMPAIGN": folder.name, **others})

@@ -37,6 +37,7 @@ from tuning.devices import DESKTOP
 # Stands for the commands of all studies.
 STUDY = "*"
 MEASURING = ("campaign", STUDY)
+WITH_RESULTS = (*MEASURING, "try", "answer", "reference")
 OF_A_CAMPAIGN = ("status", "results", "review", "report", "package", "waterfall", "user-study write")
 OFF_OR_RECORDED = (OFF, RECORDED)
 
@@ -423,6 +424,7 @@ OPTIONS: tuple[Option, ...] = (
         names=CAMPAIGN_NAMES,
         parameter="name",
     ),
+    Option("--campaign", "The folder in results/.", ("try",), default="try", names=CAMPAIGN_NAMES, parameter="name"),
     Option(
         "--campaign",
         "The folder in results/.",
@@ -489,7 +491,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--yes", "Start long campaigns without asking (docs/terminal.md).", MEASURING, is_flag=True, parameter="agreed"
     ),
-    Option("--plain", "Print plain lines, for logs.", (*MEASURING, "answer", "reference"), is_flag=True),
+    Option("--plain", "Print plain lines, for logs.", WITH_RESULTS, is_flag=True),
     # Recording, completing, exporting and editing sites.
     Option("--name", "The name of the site.", ("import",), usual="the recording's name"),
     Option(
@@ -656,7 +658,11 @@ OPTIONS: tuple[Option, ...] = (
     ),
     # Where results go.
     Option(
-        "--results", "Another folder for results.", (*MEASURING, "answer", "reference"), type=FOLDER, default=RESULTS
+        "--results",
+        "Another folder for results.",
+        (*MEASURING, "try", "answer", "reference"),
+        type=FOLDER,
+        default=RESULTS,
     ),
     Option("--results", "The folder that keeps failed loads.", ("interop",), type=FOLDER, default=RESULTS / "interop"),
     Option("--into", "The folder to write.", ("load",), is_required=True, type=FOLDER, parameter="folder"),

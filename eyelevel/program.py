@@ -5,6 +5,7 @@ import os
 import signal
 import tomllib
 from importlib.metadata import version
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ PYPROJECT = PROJECT / "pyproject.toml"
 # The commands in the order of the list; the commands of studies follow. A command is loaded only when it is needed,
 # since some libraries take seconds.
 COMMANDS = {
+    "try": "measure a demo site over TCP and QUIC, and say which showed it sooner (about 3 minutes)",
     "answer": 'answer "would HTTP/3 help?" for one page: record, close, measure and report it',
     "record": "record pages from the web as sites",
     "import": "import a recording in another format as a site",
@@ -55,7 +57,7 @@ COMMANDS = {
 
 # Commands that run browsers, servers or shells. The commands of studies do, too.
 MEASURING_COMMANDS = {
-    *("answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
+    *("try", "answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
     *("interop", "devices", "lanes", "scheduler", "worker"),
 }
 # Commands that load sites by name.
@@ -83,7 +85,7 @@ class Program(click.Group):
             command = importlib.import_module("eyelevel.study_command").study_command(study)
             assert isinstance(command, click.Command)
             return command
-        module = name.replace("-", "_") + ("_" if name == "import" else "")
+        module = name.replace("-", "_") + ("_" if iskeyword(name) else "")
         try:
             command = importlib.import_module(f"eyelevel.commands.{module}").main
         except ModuleNotFoundError as error:
@@ -148,7 +150,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, wanted: b
 def program() -> None:
     """Eyelevel: how much faster does a page load over QUIC than over TCP that is tuned just as well?
 
-    Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
+    Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign first
     """
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from base.places import RESULTS
 from base.terminal import print_line
 from eyelevel.arguments import begin
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
-    continuation,
     document_of,
     unnamed_variables,
 )
 from eyelevel.names import require_known_networks, require_known_protocols
+from eyelevel.next_step import after_campaign, continuation
 from eyelevel.options import STUDY, options_of, parameters
 
 if TYPE_CHECKING:
@@ -78,5 +76,4 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     carry_out(measurement.campaign, options, console, measurement.enough)
     for line in measurement.summary():
         print_line(console, line)
-    name = folder.name if folder.parent == RESULTS else str(folder)
-    console.print(f"the report: eyelevel report {shlex.quote(name)}", style="dim", soft_wrap=True)
+    print_line(console, after_campaign(folder))

@@ -1,6 +1,9 @@
 """`eyelevel report`: write all results of a campaign or a study as one page, figures and tables."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,7 +12,11 @@ from base.places import RESULTS
 from base.text import printable
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder
+from eyelevel.next_step import after_report
 from eyelevel.options import parameters_of
+
+if TYPE_CHECKING:
+    from analysis.findings import Findings
 
 
 @click.command(params=parameters_of("report"))
@@ -24,7 +31,7 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     begin(f"reading {folder}")
 
     from analysis import hypotheses
-    from analysis.report.write import write_figures, write_report
+    from analysis.report.write import report_and_findings, write_figures
     from dataset.package import is_package
     from eyelevel.sections import sections_of
 
@@ -35,7 +42,19 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     if figures_only:
         click.echo(write_figures(folder, sections, question, site))
     else:
-        click.echo(write_report(folder, sections, question, site, into))
+        report, findings = report_and_findings(folder, sections, question, site, into)
+        print_answer(folder, report, findings)
+
+
+def print_answer(folder: Path, report: Path, findings: Findings | None) -> None:
+    """Print what the campaign in `folder` shows according to its `findings` (None for a study), the path of its
+    `report`, and the next command."""
+    from analysis.report.conclusion import conclusion
+    from analysis.report.write import INDEX
+
+    answer = conclusion(findings) if findings else None
+    for line in (*(answer.sentences if answer else ()), f"Report: {report / INDEX}", after_report(folder, answer)):
+        click.echo(line)
 
 
 def warn_of_changes(package: Path) -> None:
