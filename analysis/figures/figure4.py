@@ -16,8 +16,8 @@ MILESTONES = ("fvc", "vc85", "plt")
 
 
 def draw(strips: Sequence[Strip], inches: float = PAGE_INCHES) -> Figure:
-    """Draw `strips`, one row each, with this width in `inches`; all have the same times. Below a frame stand the metrics
-    that it reached."""
+    """Draw `strips`, one row each, as wide as `inches`; all have the same times. Below a frame stand the metrics that
+    it reached."""
     columns = len(strips[0].times_ms)
     height, width = strips[0].frames[0].shape[:2]
     cell = inches / columns
