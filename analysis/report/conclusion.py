@@ -77,8 +77,8 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
     show, showed = ("show", "showed") if row["metric"] == HEADLINE else ("load", "loaded")
     interval = ends(row["gain_low"], row["gain_high"])
     facts = [
-        label_with_title(row["metric"]).rpartition("(")[2].rstrip(")"),
-        f"{level(findings.declared.confidence)} interval {interval}" if interval else "too few loads for an interval",
+        *([label(row["metric"])] if row["metric"] != HEADLINE else []),
+        f"{level(findings.declared.confidence)} interval {interval}" if interval else "too few for an interval",
         f"{plural('load', row['blocks'])} of each" if len(sites) == 1 else plural("pair", row["blocks"]) + " of loads",
     ]
     known = f"({', '.join(facts)})"

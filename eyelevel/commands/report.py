@@ -54,7 +54,8 @@ def print_answer(folder: Path, report: Path, findings: Findings | None) -> None:
 
     answer = conclusion(findings) if findings else None
     for line in (*(answer.sentences if answer else ()), f"Report: {report / INDEX}", after_report(folder, answer)):
-        click.echo(line)
+        # The campaign may be a stranger's, and so are the names in these lines.
+        click.echo(printable(line))
 
 
 def warn_of_changes(package: Path) -> None:

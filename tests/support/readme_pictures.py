@@ -125,7 +125,7 @@ def caption() -> str:
     ]
     error = level(hypotheses.load(REFERENCE / HYPOTHESES).significant_p)
     return (
-        "*How soon pages are seen (Speed Index) over QUIC, compared with TCP tuned to match it: "
+        "*How soon pages appear (Speed Index) over QUIC, compared with TCP tuned to match it: "
         f"{runs['valid'].sum()} loads of {runs['site'].nunique()} recorded pages, {of_each} over each protocol on each "
         "network; lines are 95 % intervals. Filled dots are shown by tests declared beforehand; the chance that any of "
         f"these {tests} tests errs is below {error}. Hollow dots are not decided{''.join(narrowly)}. "
