@@ -136,8 +136,8 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         numbers = {}
         if row["blocks"]:
             size = len(declared.declared_with(network, campaign.networks))
-            level_at_end = partial(_level_at_end, campaign, declared.significant_p / size, row["blocks"])
-            numbers = _numbers(row, samples.on([network]), confidence[network], level_at_end)
+            at_end = partial(level_at_end, campaign, declared.significant_p / size, row["blocks"])
+            numbers = _numbers(row, samples.on([network]), confidence[network], at_end)
         by_network.append(
             NetworkAnswer(
                 network, row["verdict"], attempts=attempts, excluded=tuple(reasons), lost=lost, tried=tried, **numbers
@@ -164,7 +164,7 @@ def _numbers(
     return numbers | ({"low": row["gain_low"], "high": row["gain_high"], "more_runs": more} if has_interval else {})
 
 
-def _level_at_end(campaign: CampaignTable, error: float, now: int, pairs: int) -> float:
+def level_at_end(campaign: CampaignTable, error: float, now: int, pairs: int) -> float:
     """The level of the two-sided test at the end of `campaign` if that has `pairs` pairs of runs, and has `now`."""
     planned = planned_runs(campaign)
     # The planned runs include those that do not count.

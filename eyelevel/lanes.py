@@ -22,8 +22,8 @@ from base.structure import from_json, to_json, unstructured
 from base.words import in_bytes
 from dataset.table import CampaignDocument, read_document
 from eyelevel.defaults import AUTO
-from eyelevel.make import make_line
 from eyelevel.measuring_options import MeasuringOptions
+from eyelevel.next_step import make_line
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
 from measure.campaign.results import lanes_fault

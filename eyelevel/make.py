@@ -18,6 +18,7 @@ from base.errors import Misuse, reports_errors
 from base.options import Option
 from base.places import PROJECT, use_cache
 from base.text import nearest
+from eyelevel.next_step import make_line
 from eyelevel.options import STUDY, options_of
 from eyelevel.program import COMMANDS, INTERRUPTED, program, status_of
 from studies import STUDIES
@@ -174,11 +175,6 @@ def require_known(goals: Collection[str], given: Collection[str]) -> None:
             near = nearest(name, known)
             remedy = f"did you mean {near}?" if near else f"it takes {', '.join(sorted(known))}"
             raise Misuse(f"make {' '.join(goals)} takes no {name}; {remedy}")
-
-
-def make_line(target: str, given: Mapping[str, str]) -> str:
-    """The command line of make that runs `target` with these variables."""
-    return " ".join(["make", target, *(f"{name}={shlex.quote(text)}" for name, text in given.items())])
 
 
 def same_command(of: str, context: click.Context) -> str:

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError, Misuse
-from base.places import RESULTS
 from dataset.table import CampaignDocument, read_document
-from eyelevel.make import make_line
+from eyelevel.next_step import continuation
 from measure.campaign.results import require_no_others
 from measure.cluster.addresses import scheduler_address
-from tuning.settings import USER_FOLDER
 
 # The longest name of a folder (NAME_MAX in limits.h).
 NAME_BYTES = 255
@@ -86,10 +84,3 @@ def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> C
         again = continuation(command_of(document.study_name), folder)
         raise EyelevelError(f"{folder.name} is a {other}; to resume it: {again}; or name another with --campaign")
     return document
-
-
-def continuation(command: str, folder: Path) -> str:
-    """The command line that resumes the campaign in `folder`."""
-    others = {} if folder.parent == RESULTS else {"RESULTS": str(folder.parent)}
-    tuning = {"TUNING": os.environ[USER_FOLDER]} if os.environ.get(USER_FOLDER) else {}
-    return make_line(command, {"CAMPAIGN": folder.name, **others, **tuning})

@@ -40,6 +40,7 @@ from tuning.settings import USER_FOLDER
 # Stands for the commands of all studies.
 STUDY = "*"
 MEASURING = ("campaign", STUDY)
+WITH_RESULTS = (*MEASURING, "try", "answer", "reference")
 # Other commands that read settings of networks, protocols or devices.
 OF_SETTINGS = (
     *("answer", "record", "close", "replay", "load", "reference"),
@@ -457,6 +458,7 @@ OPTIONS: tuple[Option, ...] = (
         names=CAMPAIGN_NAMES,
         parameter="name",
     ),
+    Option("--campaign", "The folder in results/.", ("try",), default="try", names=CAMPAIGN_NAMES, parameter="name"),
     Option(
         "--campaign",
         "The folder in results/.",
@@ -523,7 +525,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--yes", "Start long campaigns without asking (docs/campaigns.md).", MEASURING, is_flag=True, parameter="agreed"
     ),
-    Option("--plain", "Print plain lines, for logs.", (*MEASURING, "answer", "reference"), is_flag=True),
+    Option("--plain", "Print plain lines, for logs.", WITH_RESULTS, is_flag=True),
     # Recording, completing, exporting and editing sites.
     Option("--name", "The name of the site.", ("import",), usual="the recording's name"),
     Option(
@@ -690,7 +692,11 @@ OPTIONS: tuple[Option, ...] = (
     ),
     # Where results go.
     Option(
-        "--results", "Another folder for results.", (*MEASURING, "answer", "reference"), type=FOLDER, default=RESULTS
+        "--results",
+        "Another folder for results.",
+        (*MEASURING, "try", "answer", "reference"),
+        type=FOLDER,
+        default=RESULTS,
     ),
     Option("--results", "The folder that keeps failed loads.", ("interop",), type=FOLDER, default=RESULTS / "interop"),
     Option("--into", "The folder to write.", ("load",), is_required=True, type=FOLDER, parameter="folder"),

@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from importlib.metadata import version
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ INTERRUPTED = 130
 # The commands in the order of the list; the commands of studies follow. A command is loaded only when it is needed,
 # since some libraries take seconds.
 COMMANDS = {
+    "try": "measure a demo site over TCP and QUIC, and say which showed it sooner (about 3 minutes)",
     "answer": 'answer "would HTTP/3 help?" for one page: record, close, measure and report it',
     "record": "record pages from the web as sites",
     "import": "import a recording in another format as a site",
@@ -62,7 +64,7 @@ COMMANDS = {
 
 # Commands that run browsers, servers or shells. The commands of studies do, too.
 MEASURING_COMMANDS = {
-    *("answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
+    *("try", "answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
     *("interop", "devices", "lanes", "scheduler", "worker"),
 }
 # Commands that load sites by name.
@@ -90,7 +92,7 @@ class Program(click.Group):
             command = importlib.import_module("eyelevel.study_command").study_command(study)
             assert isinstance(command, click.Command)
             return command
-        module = name.replace("-", "_") + ("_" if name == "import" else "")
+        module = name.replace("-", "_") + ("_" if iskeyword(name) else "")
         try:
             command = importlib.import_module(f"eyelevel.commands.{module}").main
         except ModuleNotFoundError as error:
@@ -170,7 +172,7 @@ def version_words() -> str:
 def program() -> None:
     """Eyelevel: how much faster does a page load over QUIC than over TCP that is tuned just as well?
 
-    Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
+    Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign first
     """
 
 

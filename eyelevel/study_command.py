@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from base.places import RESULTS
 from base.terminal import print_line
-from eyelevel.arguments import begin, suggest
-from eyelevel.make import make_line
+from eyelevel.arguments import begin
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
-    continuation,
     document_of,
     unnamed_variables,
 )
 from eyelevel.names import require_known_networks, require_known_protocols
+from eyelevel.next_step import after_campaign, continuation
 from eyelevel.options import STUDY, options_of, parameters
 from studies.study import USUAL
 
@@ -78,5 +76,4 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     carry_out(measurement.campaign, options, console, measurement.enough)
     for line in measurement.summary():
         print_line(console, line)
-    name = folder.name if folder.parent == RESULTS else str(folder)
-    suggest(make_line("report", {"CAMPAIGN": name}))
+    print_line(console, after_campaign(folder))

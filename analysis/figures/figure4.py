@@ -15,16 +15,17 @@ BETWEEN_INCHES = 0.54
 MILESTONES = ("fvc", "vc85", "plt")
 
 
-def draw(strips: Sequence[Strip]) -> Figure:
-    """Draw `strips`, one row each; all have the same times. Below a frame stand the metrics that it reached."""
+def draw(strips: Sequence[Strip], inches: float = PAGE_INCHES) -> Figure:
+    """Draw `strips`, one row each, as wide as `inches`; all have the same times. Below a frame stand the metrics that
+    it reached."""
     columns = len(strips[0].times_ms)
     height, width = strips[0].frames[0].shape[:2]
-    cell = PAGE_INCHES / columns
+    cell = inches / columns
     with figure_style():
         picture = cell * height / width
-        figure = Figure(figsize=(PAGE_INCHES, len(strips) * (picture + BETWEEN_INCHES)))
+        figure = Figure(figsize=(inches, len(strips) * (picture + BETWEEN_INCHES)))
         grid = figure.subplots(len(strips), columns, squeeze=False)
-        figure.subplots_adjust(left=0.055, right=0.995, wspace=0.06, hspace=BETWEEN_INCHES / picture)
+        figure.subplots_adjust(left=0.385 / inches, right=0.995, wspace=0.06, hspace=BETWEEN_INCHES / picture)
         edge = BETWEEN_INCHES / 2 / figure.get_figheight()
         figure.subplots_adjust(top=1 - edge, bottom=edge)
         for row, strip in zip(grid, strips, strict=True):

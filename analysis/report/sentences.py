@@ -71,9 +71,13 @@ def runs_per_setting(findings: Findings) -> tuple[int, int]:
 
 def headlines(findings: Findings) -> list[str]:
     """A sentence for each contrast of the declared family in the metric of the headlines."""
+    return [headline(findings, row) for row in headline_rows(findings).to_dict("records")]
+
+
+def headline_rows(findings: Findings) -> pd.DataFrame:
+    """The rows of `verdict_table` in the metric of the headlines."""
     metrics = findings.declared.family_metrics
-    rows = rows_of(verdict_table(findings), metric=HEADLINE if HEADLINE in metrics else next(iter(metrics), HEADLINE))
-    return [headline(findings, row) for row in rows.to_dict("records")]
+    return rows_of(verdict_table(findings), metric=HEADLINE if HEADLINE in metrics else next(iter(metrics), HEADLINE))
 
 
 def headline(findings: Findings, row: Mapping[str, Any]) -> str:

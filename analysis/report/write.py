@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.analyses import analyse
+from analysis.findings import Findings
 from analysis.report.latex import family_latex, latex
 from analysis.report.page import campaign_page, study_page
 from analysis.report.run_files import Links
@@ -26,7 +27,7 @@ from base.errors import EyelevelError
 from base.files import replacing_folder, require_replaceable, require_writable
 from base.ownership import give_to_caller
 
-REPORT, FIGURES = "report", "figures"
+REPORT, INDEX, FIGURES = "report", "index.html", "figures"
 # A file that every report has, and hardly any other folder.
 PARQUET = "runs.parquet"
 # Matches the beginning of a text that a spreadsheet would treat as a formula; a number with a sign does not match.
@@ -46,6 +47,13 @@ def write_report(
     `sections`: the sections of the campaign's studies.
     `site`: the site whose films to show; unless given, the site with the largest disagreement. Raises EyelevelError.
     """
+    return report_and_findings(folder, sections, declaration, site, into)[0]
+
+
+def report_and_findings(
+    folder: Path, sections: Sequence[Section], declaration: Hypotheses, site: str | None, into: Path | None
+) -> tuple[Path, Findings | None]:
+    """As `write_report`; also returns the findings of the campaign, None for a study with a method of its own."""
     campaign = load(folder)
     known_by = PARQUET if into else "*"
     into = _place(folder, into)
@@ -72,9 +80,9 @@ def write_report(
             html = campaign_page(findings, own_sections, sections, families, new / FIGURES, links)
         else:
             html = study_page(campaign, own_sections, sections, new / FIGURES, links)
-        (new / "index.html").write_text(html)
+        (new / INDEX).write_text(html)
     give_to_caller(into)
-    return into
+    return into, findings
 
 
 def write_figures(folder: Path, sections: Sequence[Section], declaration: Hypotheses, site: str | None = None) -> Path:

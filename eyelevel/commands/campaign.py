@@ -17,11 +17,11 @@ from eyelevel.defaults import AUTO, SEED
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
-    continuation,
     document_of,
     unnamed_variables,
 )
 from eyelevel.names import require_known_networks, require_known_protocols
+from eyelevel.next_step import after_campaign, continuation
 from eyelevel.options import parameters_of, with_options
 from eyelevel.runs import enough_runs, number_of_runs
 from films.policy import FilmPolicy
@@ -30,6 +30,8 @@ from tuning.defaults import DEFAULT_BROWSER, REPEATS
 from tuning.devices import DESKTOP
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from measure.campaign.campaign import Campaign
 
 # The options that decide how long a new campaign takes.
@@ -43,21 +45,29 @@ def main(**options: Any) -> None:
     Separate values by commas or spaces. An existing campaign is resumed with its settings; the options that you give
     must agree with them or add to them.
 
-    Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
+    Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign first
     """
     from rich.console import Console
 
+    console = Console(highlight=False)
+    print_line(console, after_campaign(measured(options, console)))
+
+
+def measured(options: dict[str, Any], console: Console, again: str = "") -> Path:
+    """Measure, or resume, the campaign that the command's `options` describe, and print its results; return its folder.
+
+    `again`: the command line that resumes it, if that is not `make campaign`. Raises EyelevelError.
+    """
     from dataset.package import ENDING
     from eyelevel.study_command import command_of
 
     require_known_networks(options["net"])
     require_known_protocols(options["proto"])
     budget_s = read_budget(options["budget"]) if options["budget"] else None
-    console = Console(highlight=False)
     package: Path | None = options["package"]
     # A package is named after its campaign.
     kept_name = package.resolve().name.removesuffix(ENDING) if package else None
-    folder = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
+    folder: Path = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
     if package:
         from measure.campaign.resuming import resume_from_package
 
@@ -71,7 +81,7 @@ def main(**options: Any) -> None:
     from eyelevel.measuring import carry_out, no_announcement
 
     campaign = planned_campaign(options, folder, original, runs)
-    again, unnamed = continuation("campaign", folder), unnamed_variables(original, options, DECISIVE)
+    again, unnamed = again or continuation("campaign", folder), unnamed_variables(original, options, DECISIVE)
     how = MeasuringOptions.take(options, again=again, unnamed=unnamed, budget_s=budget_s)
     enough = enough_runs if campaign.auto else never_enough
     carry_out(campaign, how, console, enough, no_announcement if original else announcement)
@@ -82,6 +92,7 @@ def main(**options: Any) -> None:
         from analysis.stopping import saved_line, saving
 
         print_line(console, saved_line(saving(folder, enough_runs(folder))))
+    return folder
 
 
 def announcement(campaign: Campaign) -> list[str]:

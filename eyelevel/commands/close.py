@@ -12,7 +12,7 @@ from base.errors import EyelevelError
 from base.places import SITES
 from base.privileges import require_browsing
 from eyelevel.arguments import suggest
-from eyelevel.make import make_line
+from eyelevel.next_step import make_line
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:

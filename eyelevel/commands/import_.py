@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eyelevel.arguments import suggest
-from eyelevel.make import make_line
+from eyelevel.next_step import make_line
 from eyelevel.options import parameters_of
 from record import formats
 from record.names import site_folder

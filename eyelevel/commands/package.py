@@ -10,7 +10,7 @@ from base.text import printable
 from dataset.package import ENDING
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder, suggest
-from eyelevel.make import make_line
+from eyelevel.next_step import make_line
 from eyelevel.options import parameters_of
 from record.privacy import secret_parameters
 

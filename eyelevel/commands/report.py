@@ -1,6 +1,9 @@
 """`eyelevel report`: write all results of a campaign or a study as one page, figures and tables."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +13,11 @@ from base.text import printable
 from base.words import plural
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder
+from eyelevel.next_step import after_report
 from eyelevel.options import parameters_of
+
+if TYPE_CHECKING:
+    from analysis.findings import Findings
 
 
 @click.command(params=parameters_of("report"))
@@ -27,7 +34,7 @@ def main(
     begin(f"reading {folder}")
 
     from analysis import hypotheses
-    from analysis.report.write import write_figures, write_report
+    from analysis.report.write import report_and_findings, write_figures
     from dataset.package import is_package
     from eyelevel.sections import sections_of
 
@@ -38,7 +45,20 @@ def main(
     if figures_only:
         click.echo(write_figures(folder, sections, question, site))
     else:
-        click.echo(write_report(folder, sections, question, site, into))
+        report, findings = report_and_findings(folder, sections, question, site, into)
+        print_answer(folder, report, findings)
+
+
+def print_answer(folder: Path, report: Path, findings: Findings | None) -> None:
+    """Print what the campaign in `folder` shows according to its `findings` (None for a study), the path of its
+    `report`, and the next command."""
+    from analysis.report.conclusion import conclusion
+    from analysis.report.write import INDEX
+
+    answer = conclusion(findings) if findings else None
+    for line in (*(answer.sentences if answer else ()), f"Report: {report / INDEX}", after_report(folder, answer)):
+        # The campaign may be a stranger's, and so are the names in these lines.
+        click.echo(printable(line))
 
 
 def require_as_written(package: Path, *, allow_changed: bool) -> None:

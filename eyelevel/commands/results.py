@@ -7,7 +7,7 @@ import click
 
 from base.terminal import print_json, terminal
 from eyelevel.arguments import begin, campaign_folder, suggest
-from eyelevel.make import make_line
+from eyelevel.next_step import make_line
 from eyelevel.options import parameters_of
 
 

@@ -7,7 +7,7 @@ import click
 from base.errors import EyelevelError
 from base.words import plural
 from eyelevel.arguments import begin, suggest
-from eyelevel.make import make_line
+from eyelevel.next_step import make_line
 from eyelevel.options import parameters_of
 
 

@@ -13,8 +13,7 @@ from dataset.package import is_package
 from dataset.plan import never_enough
 from dataset.table import require_document
 from eyelevel.arguments import campaign_folder
-from eyelevel.make import make_line
-from eyelevel.measuring_options import continuation
+from eyelevel.next_step import continuation, make_line
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 from support.every_option import REMEDY, written
 from support.figure_layout import draw_nothing
+from support.readme_pictures import FIGURE, caption, description, figure
 
 from base.errors import EyelevelError
 from base.places import PROJECT
@@ -139,7 +140,7 @@ def test_every_option_is_as_the_program_says() -> None:
     assert pages <= written().keys(), "a page of a command that is not there"
 
 
-@pytest.mark.parametrize("campaign", ["try", "far"])
+@pytest.mark.parametrize("campaign", ["near", "far"])
 def test_the_first_hour_shows_what_the_program_prints(campaign: str) -> None:
     # The output must not depend on the terminal in which the tests run.
     terminal = {"COLUMNS": "120", "FORCE_COLOR": None}
@@ -183,6 +184,14 @@ def test_the_readme_is_short_and_shows_a_result_first() -> None:
     picture = re.search(r'<img src="(\S+)"', text)
     assert picture and (PROJECT / picture[1]).is_file()
     assert picture.start() < text.index("## ")
+
+
+def test_the_readme_shows_the_reference_campaign_of_today() -> None:
+    remedy = "write it anew: PYTHONPATH=tests:. ~/.cache/eyelevel/venv/bin/python -m support.readme_pictures"
+    assert FIGURE.read_text() == figure(), remedy
+    text = " ".join(README.read_text().split())
+    assert caption() in text, f"{remedy}, and copy the caption that it prints"
+    assert f'alt="{description()}"' in text
 
 
 def test_pictures_of_documents_are_small() -> None:

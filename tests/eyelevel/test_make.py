@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from base.errors import EyelevelError
 from eyelevel.commands.answer import main as answer
-from eyelevel.make import Target, carry_out, command_lines, make_line, require_known, same_command, targets
+from eyelevel.make import Target, carry_out, command_lines, require_known, same_command, targets
 from eyelevel.options import OPTIONS
 from eyelevel.program import program
 
@@ -107,4 +107,3 @@ def test_the_command_that_resumes_has_all_that_was_given() -> None:
     assert sorted(printed[0].split()) == sorted(
         ["make", "answer", "URL='https://a.example/?x=1&y'", "NET=dsl", "ALLOW_PRIVATE=yes"]
     )
-    assert make_line("report", {"CAMPAIGN": "a b"}) == "make report CAMPAIGN='a b'"

@@ -69,6 +69,11 @@ def report(folder: Path, *options: str) -> str:
     return str(done.exception or done.output).removeprefix(f"reading {folder}\n").strip()
 
 
+def named(into: Path) -> str:
+    """The line that names the report in `into`."""
+    return f"Report: {into / 'index.html'}"
+
+
 def links(page: Path) -> dict[str, Path]:
     """The texts of the page's links to runs, and their targets."""
     text = page.read_text()
@@ -83,7 +88,7 @@ def test_links_lead_to_the_files_of_runs_that_are_there_and_to_no_others(
     place: str, campaign: Path, tmp_path: Path
 ) -> None:
     into = tmp_path / place if place else campaign / "report"
-    assert report(campaign, *(["--into", str(into)] if place else [])) == str(into)
+    assert named(into) in report(campaign, *(["--into", str(into)] if place else [])).splitlines()
     names = {"HAR": LEFT[0], "network log": LEFT[1], "client": LEFT[2], "quic-198.18.0.1-ä 1": LEFT[3]}
     expected = {text: campaign / run(1).folder / name for text, name in names.items()}
     assert links(into / "index.html") == expected
@@ -132,9 +137,11 @@ def test_the_page_of_a_package_which_may_have_a_stranger_s_scripts_is_not_named_
     entry["sha256"] = sha256((package / "report" / "index.html").read_bytes()).hexdigest()
     metadata.write_text(json.dumps(document))
     before = content(package)
-    note, path = report(package).splitlines()
-    assert note == f"{package} is a read-only package; a new report of it is written to {path}"
-    assert path == str(results / "try-report") and "alert(1)" not in (results / "try-report/index.html").read_text()
+    into = results / "try-report"
+    note, line, following = report(package).splitlines()
+    assert note == f"{package} is a read-only package; a new report of it is written to {into}"
+    assert line == named(into) and "alert(1)" not in (into / "index.html").read_text()
+    assert following == f"Next, to measure more of it: make campaign PACKAGE={package}"
     assert "leave --figures-only out" in report(package, "--figures-only")
     assert content(package) == before
 
@@ -151,8 +158,8 @@ def test_a_package_that_was_changed_is_reported_only_where_that_is_allowed(
     refusal = f"{fault}; 'make verify FOLDER={package}' lists all; --allow-changed reports it anyway"
     assert report(package, *options) == refusal
     assert not place.exists()
-    first, *_, last = report(package, "--allow-changed", *options).splitlines()
-    assert (first, last) == (f"eyelevel: WARNING: {fault}", str(place))
+    first, *_, line, _ = report(package, "--allow-changed", *options).splitlines()
+    assert (first, line) == (f"eyelevel: WARNING: {fault}", named(place))
     assert (place / "index.html").is_file()
     assert content(package) == before
 
@@ -161,11 +168,11 @@ def test_another_report_of_a_package_is_written_where_it_is_asked_for_and_never_
     package: Path, results: Path, tmp_path: Path
 ) -> None:
     before = content(package)
-    assert report(package, "--into", str(tmp_path / "other")) == str(tmp_path / "other")
+    assert named(tmp_path / "other") in report(package, "--into", str(tmp_path / "other"))
     assert (tmp_path / "other" / "index.html").is_file()
     question = package.parent / "question.toml"
     question.write_text(hypotheses.DECLARED.read_text())
-    assert report(package, "--hypotheses", str(question)).splitlines()[-1] == str(results / "try-report")
+    assert named(results / "try-report") in report(package, "--hypotheses", str(question))
     assert "is in the package" in report(package, "--into", str(package / "report"))
     assert "leave --figures-only out" in report(package, "--site", "s", "--figures-only")
     assert content(package) == before
@@ -221,7 +228,7 @@ def test_the_report_of_a_folder_that_cannot_be_written_goes_elsewhere(campaign: 
         f"{campaign} cannot be written (Read-only file system); --into of 'eyelevel report' (INTO of make) "
         "names another folder for the report"
     )
-    assert done.stdout.splitlines() == [refused, refused, str(into)], done.stderr
+    assert done.stdout.splitlines()[:3] == [refused, refused, named(into)], done.stderr
     assert (into / "index.html").exists()
     assert sorted(path.name for path in campaign.iterdir()) == ["campaign.json", "runs", "runs.csv"]
 
@@ -237,4 +244,4 @@ def test_a_report_takes_the_place_of_a_report_alone(campaign: Path, tmp_path: Pa
     assert "leave --figures-only out" in report(campaign, "--into", str(tmp_path / "x"), "--figures-only")
     assert [path.name for path in thesis.iterdir()] == ["index.html"]
     for _ in range(2):
-        assert report(campaign, "--into", str(tmp_path / "report")) == str(tmp_path / "report")
+        assert named(tmp_path / "report") in report(campaign, "--into", str(tmp_path / "report"))

@@ -1,0 +1,86 @@
+"""`eyelevel try`: a first measurement, which needs no choice."""
+
+from pathlib import Path
+
+import click
+
+from base.errors import EyelevelError
+from base.terminal import terminal
+from dataset.table import DOCUMENT, RUNS, CampaignDocument, read_document
+from dataset.verdicts import VERDICTS
+from eyelevel.arguments import begin
+from eyelevel.commands.report import print_answer
+from eyelevel.make import same_command
+from eyelevel.measuring_options import campaign_name
+from eyelevel.options import parameters_of
+
+# A round trip of 600 ms makes the difference large beside what the machine's other work adds to a load: with the load
+# average of a machine of two cores at 5, the ratios of pairs of loads scattered by 1.2 %, and by 12 % on lte.
+SITE, NETWORK, PROTOCOLS = "demo-light", "geo", ("tcp+", "quic")
+RUNS_OF_EACH = 3
+
+
+@click.command(params=parameters_of("try"))
+def main(name: str, results: Path, plain: bool) -> None:
+    """Load a demo site over TCP and over QUIC on an emulated satellite line, and say which showed it sooner.
+
+    TCP is tuned to match QUIC (tcp+). If the campaign exists, it is resumed; if it has ended, its result is printed
+    again.
+
+    Example: eyelevel try
+    """
+    folder = results / campaign_name(name)
+    document = read_document(folder)
+    if document:
+        require_demo(folder, document)
+    again = same_command("try", click.get_current_context())
+    if not document or has_open_runs(folder):
+        over = "TCP (tuned to match QUIC: tcp+) and QUIC"
+        begin(f"{SITE}, {RUNS_OF_EACH} loads each over {over}, on an emulated satellite line ({NETWORK})")
+        from eyelevel.answer.request import QUESTION
+        from eyelevel.commands import campaign
+
+        words = ["--campaign", name, "--results", str(results), *(["--plain"] if plain else [])]
+        if not document:
+            words += ["--net", NETWORK, "--proto", ",".join(PROTOCOLS), "--sites", SITE]
+            words += ["--runs", str(RUNS_OF_EACH), "--hypotheses", str(QUESTION)]
+        campaign.measured(campaign.main.make_context("campaign", words).params, terminal(), again)
+    report(folder)
+
+
+def require_demo(folder: Path, document: CampaignDocument) -> None:
+    """Raises EyelevelError if the campaign of `document` in `folder` measures something else than this command does."""
+    settings = document.settings
+    measured = ([*settings.sites], [*settings.networks], [*settings.protocols])
+    if document.study_name or measured != ([SITE], [NETWORK], [*PROTOCOLS]):
+        raise EyelevelError(
+            f"{folder} is a campaign with other settings; measure the demo under another name: make try CAMPAIGN=demo"
+        )
+
+
+def has_open_runs(folder: Path) -> bool:
+    """Whether runs of the campaign in `folder` are still to be made. Raises EyelevelError."""
+    from measure.campaign.status import status
+
+    return bool(status(folder).open_runs)
+
+
+def report(folder: Path) -> None:
+    """Write the report of the campaign in `folder`, unless it is newer than the runs, and print the answer. Raises
+    EyelevelError."""
+    begin(f"reading {folder}")
+
+    from analysis import hypotheses
+    from analysis.analyses import findings_with
+    from analysis.report.conclusion import TABLES
+    from analysis.report.write import INDEX, REPORT, write_report
+    from analysis.runs import load
+
+    campaign = load(folder)
+    question = hypotheses.of_campaign(folder, campaign.document)
+    into = folder / REPORT
+    sources = [path for name in (RUNS, DOCUMENT, VERDICTS) if (path := folder / name).exists()]
+    index = into / INDEX
+    if not index.exists() or index.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        write_report(folder, [], question)
+    print_answer(folder, into, findings_with(TABLES, campaign, question))

@@ -1,0 +1,152 @@
+"""The pictures of README.md: the figure of the reference campaign with its caption, and the films of two loads.
+
+PYTHONPATH=tests:. ~/.cache/eyelevel/venv/bin/python -m support.readme_pictures
+
+writes the figure, and prints its caption. With the folder of a campaign of `make try`, it writes the films instead.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis import hypotheses
+from analysis.figures import figure4
+from analysis.figures.films import strips, typical
+from analysis.figures.style import BLUE, VERMILION, figure_style
+from analysis.runs import load, records, rows_of
+from analysis.statistics.outcomes import FASTER, NOT_DECIDED
+from analysis.text import label, level, listing, percent, plural
+from base.places import PROJECT
+from dataset.declaration import HYPOTHESES
+from dataset.table import read_given_up
+from eyelevel.commands.try_ import NETWORK, PROTOCOLS, SITE
+
+PICTURES = PROJECT / "docs" / "pictures"
+FIGURE, FILMS = PICTURES / "quic-against-tcp.svg", PICTURES / "try.png"
+REFERENCE = PROJECT / "data" / "reference"
+DECLARED = REFERENCE / "report" / "tables" / "confirmatory.csv"
+# The first declared pair, and the metric of when a page is seen.
+REFERENCE_PROTOCOL, PROTOCOL, METRIC = "tcp+", "quic", "si"
+NAMES = {
+    "dsl": "Home DSL",
+    "lte": "LTE",
+    "da2gc": "In-flight, air to ground (DA2GC)",
+    "mss": "In-flight, satellite (MSS)",
+}
+# Sizes of the figure in pixels: it is as wide as a phone's screen can show without making its type illegible.
+WIDTH, TOP, ROW, BOTTOM, MARGIN = 480, 34, 50, 30, 25
+LEAST, MOST, TICK = -0.3, 0.1, 0.1
+GREY, LIGHT = "#595959", "#dddddd"
+FILM_INCHES, FILM_FRAMES, FILM_DPI = 4.5, 5, 160
+
+
+def contrasts() -> list[dict[str, Any]]:
+    """The rows of the figure, from the reference campaign's report: a declared contrast on each network."""
+    table = pd.read_csv(DECLARED)
+    return records(rows_of(table, reference=REFERENCE_PROTOCOL, compared=PROTOCOL, metric=METRIC))
+
+
+def figure() -> str:
+    """The figure as SVG."""
+    rows, networks = contrasts(), json.loads((REFERENCE / "campaign.json").read_text())["settings"]["networks"]
+    height = TOP + ROW * len(rows) + BOTTOM
+    end = height - BOTTOM
+    marks = [
+        f'<text x="{x(0) - 8}" y="20" text-anchor="end" fill="{BLUE}">\N{LEFTWARDS ARROW} QUIC faster</text>',
+        f'<text x="{x(0) + 8}" y="20" fill="{VERMILION}">slower \N{RIGHTWARDS ARROW}</text>',
+    ]
+    for number in range(round(LEAST / TICK), round(MOST / TICK) + 1):
+        place, color = x(number * TICK), GREY if number == 0 else LIGHT
+        text = f"{100 * number * TICK:+.0f} %".replace("-", "\N{MINUS SIGN}") if number else "0"
+        marks.append(f'<line x1="{place}" x2="{place}" y1="{TOP}" y2="{end}" stroke="{color}"/>')
+        marks.append(f'<text x="{place}" y="{end + 18}" text-anchor="middle" fill="{GREY}">{text}</text>')
+    for number, row in enumerate(rows):
+        marks += _row(row, networks[row["network"]], TOP + ROW * number)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
+        f'font-size="13" role="img" aria-label="{escape(description())}">\n'
+        f'<rect width="{WIDTH}" height="{height}" rx="6" fill="white"/>\n' + "\n".join(marks) + "\n</svg>\n"
+    )
+
+
+def _row(row: Mapping[str, Any], network: Mapping[str, Any], top: int) -> list[str]:
+    """The marks of one network."""
+    is_decided, y = row["verdict"] != NOT_DECIDED, top + 34
+    color = (BLUE if row["verdict"] == FASTER else VERMILION) if is_decided else GREY
+    facts = f"{network['down_mbps']:g} Mbit/s, round trip {network['min_rtt_ms']:g} ms"
+    facts += f", {level(network['loss'])} lost" if network["loss"] else ""
+    return [
+        f'<text x="{MARGIN}" y="{top + 18}"><tspan font-weight="bold">{escape(NAMES[row["network"]])}</tspan>'
+        f'<tspan dx="8" font-size="11" fill="{GREY}">{facts}</tspan></text>',
+        f'<line x1="{x(row["gain_low"])}" x2="{x(row["gain_high"])}" y1="{y}" y2="{y}" stroke="{color}" '
+        'stroke-width="3"/>',
+        f'<circle cx="{x(row["gain"])}" cy="{y}" r="6" stroke="{color}" stroke-width="3" '
+        f'fill="{color if is_decided else "white"}"/>',
+        f'<text x="{WIDTH - 10}" y="{y + 4}" text-anchor="end" fill="{color}">{verdict(row)}</text>',
+    ]
+
+
+def x(gain: float) -> float:
+    """The place of a gain on the axis."""
+    return round(MARGIN + (WIDTH - 2 * MARGIN) * (gain - LEAST) / (MOST - LEAST), 1)
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """The verdict of a row of the figure in words: `10 % faster`."""
+    return row["verdict"] if row["verdict"] == NOT_DECIDED else f"{100 * abs(row['gain']):.0f} % {row['verdict']}"
+
+
+def description() -> str:
+    """The figure in words, for those who cannot see it."""
+    texts = [f"{percent(row['gain'])} on {NAMES[row['network']]}, {row['verdict']}" for row in contrasts()]
+    return f"QUIC changes the Speed Index by {'; '.join(texts)}"
+
+
+def caption() -> str:
+    """The caption of the figure: what is compared, the loads that it rests on, and which ones do not count."""
+    runs, tests = pd.read_csv(REFERENCE / "runs.csv"), len(pd.read_csv(DECLARED))
+    runs = runs[runs["protocol"].isin([REFERENCE_PROTOCOL, PROTOCOL])]
+    (of_each,) = runs[runs["valid"]].groupby(["site", "network", "protocol"]).size().unique()
+    excluded = runs[~runs["valid"]]
+    withdrawn = sorted((entry.site, entry.network) for entry in read_given_up(REFERENCE))
+    of_withdrawn = sum((row["site"], row["network"]) in withdrawn for row in records(excluded))
+    sites = listing([label(name) for name in dict.fromkeys(site for site, _ in withdrawn)])
+    networks = listing([label(name) for name in dict.fromkeys(network for _, network in withdrawn)])
+    narrowly = [
+        f", {label(row['network'])} narrowly (p = {row['p_corrected']:.4f})"
+        for row in contrasts()
+        if row["verdict"] == NOT_DECIDED and row["gain_low"] * row["gain_high"] > 0
+    ]
+    error = level(hypotheses.load(REFERENCE / HYPOTHESES).significant_p)
+    return (
+        "*How soon pages appear (Speed Index) over QUIC, compared with TCP tuned to match it: "
+        f"{runs['valid'].sum()} loads of {runs['site'].nunique()} recorded pages, {of_each} over each protocol on each "
+        "network; lines are 95 % intervals. Filled dots are shown by tests declared beforehand; the chance that any of "
+        f"these {tests} tests errs is below {error}. Hollow dots are not decided{''.join(narrowly)}. "
+        f"{plural('more load', len(excluded))} do not count: {of_withdrawn} of {sites}, withdrawn on {networks} since "
+        f"its picture keeps changing, and {len(excluded) - of_withdrawn} that were repeated.*"
+    )
+
+
+def write_films(folder: Path) -> None:
+    """Write the films of two typical loads of the campaign of `make try` in `folder` as a picture."""
+    runs = load(folder).runs
+    shots = [typical(runs, folder, SITE, NETWORK, protocol) for protocol in PROTOCOLS]
+    both = [replace(shot, metrics={"lvc": shot.metrics["lvc"]}) for shot in shots if shot]
+    drawn = figure4.draw(strips(both, FILM_FRAMES), FILM_INCHES)
+    with figure_style():
+        drawn.savefig(FILMS, dpi=FILM_DPI)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        write_films(Path(sys.argv[1]))
+    else:
+        FIGURE.write_text(figure())
+        print(caption())
