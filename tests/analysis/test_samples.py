@@ -125,7 +125,9 @@ def test_a_metric_that_a_quarter_of_the_loads_lacks_has_no_verdict(value: float)
     for row in missing.itertuples():
         share, place = f"{100 * row.missing / row.loads:.1f} %", row.network.upper()
         assert f"{share} of QUIC's on {place} ({row.missing} of 120)" in text
-    assert text.startswith("Among the loads that count, SI is") and text.endswith("there is no verdict on SI there.")
+    assert text.startswith("SI is 0 or missing in loads that count. ") and text.endswith(
+        "there is no verdict on SI there."
+    )
     assert not any("Valid runs lack" in text for text in texts)
     assert any("no block has a usable SI of both" in text for text in headlines(findings))
 

@@ -18,8 +18,8 @@ import pandas as pd
 from analysis.analyses import STAGES
 from analysis.findings import Findings, Table
 from analysis.hypotheses import of_campaign
-from analysis.report.sections.summary import answer
-from analysis.report.sentences import warnings
+from analysis.report.first_screen import answer
+from analysis.report.sentences import remarks, warnings
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.statistics.hypotheses import Hypotheses
@@ -54,7 +54,7 @@ PHRASES = {
     DRIFT: "from the first block to the last|first and the second half",
     LOSSES: "lost more loads|rests on which runs were lost",
     DISAGREEMENT: "Pages differ|has exceptions",
-    ONE_SITE: "changes the mean gain of",
+    ONE_SITE: "changes the mean of",
     ADDED: "added after the first run",
     PROCESSOR: "longer for a processor|waited for a processor",
     IMPOSSIBLE: "longer waits for a processor than a load can have",
@@ -98,7 +98,7 @@ class LazyFindings(Findings):
 
 @dataclass(frozen=True)
 class Screen:
-    """The answer and the warnings of a first screen, the verdicts on which they rest
+    """The answer, the warnings and the remarks of a first screen, the verdicts on which they rest
     (`analysis.statistics.confirmatory`), and the findings that have them."""
 
     answer: list[str]
@@ -118,7 +118,13 @@ def screen(folder: Path) -> Screen:
     """The first screen of the campaign in `folder`."""
     campaign = load(folder)
     findings = findings_of(campaign, of_campaign(folder, campaign.document))
-    return Screen(answer(findings), warnings(findings), findings["confirmatory"], findings)
+    texts = [*warnings(findings), *remarks(findings)]
+    return Screen(answer(findings), texts, findings["confirmatory"], findings)
+
+
+def said(findings: Findings) -> str:
+    """The answer of the first screen on `findings` as one text."""
+    return " ".join(answer(findings))
 
 
 @cache
