@@ -3,7 +3,7 @@
 Nothing here draws or writes; `analysis.report` shows the tables.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -108,26 +108,15 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
 
     Raises EyelevelError if no run is valid.
     """
-    findings = _begun(campaign, declaration)
+    findings = begun(campaign, declaration)
     for number, stage in enumerate(STAGES):
         jobs = {name: pool.submit(_table, number, name, findings) for name in stage}
         findings = replace(findings, tables={**findings.tables, **{name: job.result() for name, job in jobs.items()}})
     return findings
 
 
-def findings_with(names: Collection[Table], campaign: CampaignTable, declaration: Hypotheses) -> Findings:
-    """The findings on `campaign` with only the tables `names`, which must include the tables that they read.
-
-    Raises EyelevelError if no run is valid.
-    """
-    findings = _begun(campaign, declaration)
-    for stage in STAGES:
-        tables = {name: stage[name](findings) for name in stage if name in names}
-        findings = replace(findings, tables={**findings.tables, **tables})
-    return findings
-
-
-def _begun(campaign: CampaignTable, declaration: Hypotheses) -> Findings:
+def begun(campaign: CampaignTable, declaration: Hypotheses) -> Findings:
+    """The findings on `campaign` before its tables. Raises EyelevelError if no run is valid."""
     samples = samples_of(campaign)
     if not samples.protocols:
         attempts = len(campaign.runs)

@@ -22,7 +22,7 @@ from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.planning import needed_after
-from analysis.statistics.ratios import block_ratios, mean_over_sites
+from analysis.statistics.ratios import MeanRatio, block_ratios, mean_over_sites
 from analysis.statistics.samples import Samples, frame, logarithms
 from analysis.statistics.spending import levels, looks_of_plan
 from analysis.stopping import looks_of, planned_runs
@@ -136,8 +136,8 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         numbers = {}
         if row["blocks"]:
             size = len(declared.declared_with(network, campaign.networks))
-            at_end = partial(level_at_end, campaign, declared.significant_p / size, row["blocks"])
-            numbers = _numbers(row, samples.on([network]), confidence[network], at_end)
+            level = partial(level_at_end, campaign, declared.significant_p / size, row["blocks"])
+            numbers = _numbers(row, samples.on([network]), confidence[network], level)
         by_network.append(
             NetworkAnswer(
                 network, row["verdict"], attempts=attempts, excluded=tuple(reasons), lost=lost, tried=tried, **numbers
@@ -147,21 +147,28 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
 
 
 def _numbers(
-    row: Mapping[str, Any], samples: Samples, confidence: float, level_at_end: Callable[[int], float]
+    row: Mapping[str, Any], samples: Samples, confidence: float, level: Callable[[int], float]
 ) -> dict[str, Any]:
-    """The numbers of the answer on one network, from the `row` of its declared contrast and from its `samples`.
-    `level_at_end`: the level of the test at the end, from its number of pairs."""
+    """The numbers of the answer on one network, from the `row` of its declared contrast and from its `samples`;
+    `level` as in `more_runs`."""
     ratios, pairs = block_ratios(samples, PAIR)[0, :, 0], row["blocks"]
     ratio = mean_over_sites(ratios)
-    centre, error, freedom = float(ratio.centre), float(ratio.error), float(ratio.freedom)
-    difference, scatter, most = math.log1p(row["margin"]), error * math.sqrt(pairs), pairs + MOST_RUNS
-    more = needed_after(difference, centre, pairs, scatter, freedom, level_at_end, most) - pairs
+    more = more_runs(row["margin"], ratio, pairs, level)
     # A verdict is always shown with the interval that it rests on, however wide the interval is.
-    has_interval = (row["verdict"] != NOT_DECIDED and error > 0) or bool(ratio.has_interval(confidence))
+    has_interval = (row["verdict"] != NOT_DECIDED and ratio.error > 0) or bool(ratio.has_interval(confidence))
     times_ms = samples.of(PAIR.reference)[0, :, 0][np.isfinite(ratios)]
     numbers = {"gain": row["gain"], "margin": row["margin"], "shrunken": row["gain_shrunken"], "pairs": pairs}
     numbers |= {"reference_ms": float(np.exp(np.log(times_ms).mean()))}
     return numbers | ({"low": row["gain_low"], "high": row["gain_high"], "more_runs": more} if has_interval else {})
+
+
+def more_runs(change: float, ratio: MeanRatio, blocks: float, level: Callable[[int], float]) -> float:
+    """How many more runs of each setting would probably show a `change` if there is one (inf: more than MOST_RUNS;
+    NaN: unknown), of a contrast with this `ratio` after `blocks` blocks. `level`: that of the test at the end, from its
+    number of blocks."""
+    centre, error, freedom = (float(value) for value in (ratio.centre, ratio.error, ratio.freedom))
+    scatter, most = error * math.sqrt(blocks), int(blocks) + MOST_RUNS
+    return needed_after(math.log1p(change), centre, blocks, scatter, freedom, level, most) - int(blocks)
 
 
 def level_at_end(campaign: CampaignTable, error: float, now: int, pairs: int) -> float:

@@ -10,7 +10,6 @@ from analysis.diagnostics import aa_pairs
 from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import OVER_SITES, Samples
-from dataset.metrics import METRICS
 
 # The names of the tables in `analysis.analyses`, so that mypy finds a misspelt one.
 Table = Literal[
@@ -45,17 +44,6 @@ class Findings:
         """The metric of figures of single runs: the Speed Index if the campaign has it."""
         metrics = self.samples.metrics
         return "si" if "si" in metrics else metrics[0]
-
-    @property
-    def figure_metrics(self) -> tuple[str, ...]:
-        """The metrics of figures with room for few: the paper's, or all if the campaign has none of these."""
-        of_paper = {metric.name for metric in METRICS if not metric.is_of_web}
-        return tuple(name for name in self.samples.metrics if name in of_paper) or self.samples.metrics
-
-    @property
-    def sites_missing(self) -> list[str]:
-        """The sites whose recordings are not on this machine, or have changed."""
-        return [site for site in self.samples.sites if site not in set(self["sites"]["site"])]
 
     @property
     def aa_pairs(self) -> list[Pair]:

@@ -99,8 +99,10 @@ def signed_ms(value: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """A p value."""
-    return f"{value:.2g}" if math.isfinite(value) else NOTHING
+    """A p value with two significant digits; with three next to the usual threshold of 0.01, so that its side shows."""
+    if not math.isfinite(value):
+        return NOTHING
+    return f"{value:#.3g}" if 0.00995 <= value < 0.0105 else f"{value:#.2g}" if value < 0.995 else "1"
 
 
 def number(value: float) -> str:

@@ -1,7 +1,7 @@
 """The style of all figures: small, with embedded fonts, in colours that colour-blind readers can distinguish and that
 differ when printed in grey."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 from numpy.typing import ArrayLike
 
+from tuning.devices import IN_BROWSER
+
+# The paper's networks in its order, each with where it is used.
+NETWORKS = {"dsl": "home line", "lte": "mobile", "da2gc": "in flight, air to ground", "mss": "in flight, satellite"}
 # The colours of Okabe and Ito.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 BLUE, VERMILION, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
@@ -72,6 +76,13 @@ OTHER_LINE_STYLES = (
 )
 # The dashes of the metrics, in turn.
 METRIC_DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (1, 3)))
+
+
+def in_paper_order(networks: Iterable[str]) -> list[str]:
+    """`networks` with the paper's first, in its order; a network in a browser stands with the network."""
+    order = list(NETWORKS)
+    names = {name: name.partition(IN_BROWSER)[0] for name in networks}
+    return sorted(names, key=lambda name: order.index(names[name]) if names[name] in order else len(order))
 
 
 def line_style(protocol: str, protocols: Sequence[str]) -> LineStyle:

@@ -25,18 +25,18 @@ def sites(table: pd.DataFrame) -> str:
 
 
 def distribution(gains: pd.DataFrame, metric: str) -> str:
-    """The text for Figure 3: the median gains. `gains` are the gains against one reference."""
+    """The text for Figure 3: the median changes. `gains` are those against one reference."""
     medians = rows_of(gains, metric=metric).groupby(["network", "compared"], sort=False)["gain"].median()
     texts = [
         f"on {label(str(network))} "
         + listing([f"{label(str(protocol))} {percent(gain)}" for (_, protocol), gain in group.items()])
         for network, group in medians.groupby("network", sort=False)
     ]
-    return f"Median gain in {label(metric)} over sites: {'; '.join(texts)}."
+    return f"Median change of {label(metric)} over sites: {'; '.join(texts)}."
 
 
 def site_by_site(gains: pd.DataFrame, metric: str) -> str:
-    """The text for the map of one pair: how many sites are faster and slower. `gains` are the gains of the pair."""
+    """The text for the map of one pair: how many sites are faster and slower. `gains` are those of the pair."""
     texts = []
     for network, group in rows_of(gains, metric=metric).groupby("network", sort=False):
         tested = group[group["verdict"] != UNTESTED]
@@ -72,7 +72,7 @@ def programs(differences: pd.DataFrame) -> str:
 
 
 def over_sites(table: pd.DataFrame, metric: str) -> str:
-    """The text for the mean gains with their intervals."""
+    """The text for the mean changes with their intervals."""
     rows = rows_of(table, metric=metric)
     beyond = rows[(rows["gain_low"] > 0) | (rows["gain_high"] < 0)].to_dict("records")
     texts = [

@@ -17,16 +17,17 @@ from analysis.answer import PAIR, NetworkAnswer, answers, milestones
 from analysis.figures.films import Strip, strips, typical
 from analysis.networks import further
 from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
+from analysis.report.charts import Axis, interval
 from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
-from analysis.report.page import HERE, environment, jpeg, page_basics
+from analysis.report.page import VERDICT_CLASSES, environment, jpeg, page_basics, styles
 from analysis.report.section import ReportTable, text_table
 from analysis.report.warnings import of_busy_processor, of_missing_times
 from analysis.report.write import write_tables
 from analysis.runs import CampaignTable, load
 from analysis.samples import missing_times
 from analysis.statistics.hypotheses import Hypotheses
-from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.outcomes import EQUIVALENT, FASTER
 from analysis.text import label, label_with_title, level, ms, ms_interval, percent, percent_interval, plural, signed_ms
 from base.errors import EyelevelError
 from base.files import replacing_folder
@@ -39,9 +40,6 @@ HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
 # The number of pictures of each film, and their width; a page of two networks has 32 pictures.
 PICTURES, PICTURE_WIDTH = 8, 320
 QUALITY = 70
-# The axis ends at ROOM times the farthest end of an interval, or at LEAST_MARGINS margins if that is farther.
-ROOM, LEAST_MARGINS = 1.1, 2.0
-VERDICT_CLASSES = {FASTER: "sooner", SLOWER: "later", EQUIVALENT: "alike", NOT_DECIDED: "open"}
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,10 @@ def write_answer(
         write_tables(page_tables, new / "tables")
         templates = environment(new)
         templates.filters["with_commands"] = with_commands
-        template = templates.get_template("answer.html.j2")
+        template = templates.get_template("site_answer.html.j2")
         html = template.render(
-            **page_basics(campaign.document),
+            **page_basics(campaign.document) | {"css": styles("page.css", "answer.css")},
             tables=page_tables,
-            answer_css=Markup((HERE / "answer.css").read_text()),
             name=campaign.name,
             site=site,
             url=campaign.settings.sites[site].get("url", ""),
@@ -162,13 +159,12 @@ def page_facts(campaign: CampaignTable, site: str) -> list[str]:
 
 def cards(campaign: CampaignTable, site: str, by_network: Sequence[NetworkAnswer]) -> list[Card]:
     """A card for each network."""
-    known = [value for one in by_network for value in (one.low, one.high, one.gain) if math.isfinite(value)]
-    margins = [one.margin for one in by_network if math.isfinite(one.margin)]
-    reach = ROOM * max([*(abs(value) for value in known), *(LEAST_MARGINS * margin for margin in margins)], default=0.1)
-    return [_card(campaign, site, one, reach) for one in by_network]
+    ends = [end for one in by_network for end in (one.low, one.high, one.gain)]
+    axis = Axis.of(ends, [one.margin for one in by_network])
+    return [_card(campaign, site, one, axis) for one in by_network]
 
 
-def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, reach: float) -> Card:
+def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, axis: Axis) -> Card:
     strips, no_strips = _strips(campaign, site, answer.network)
     verdict, detail = in_words(answer)
     return Card(
@@ -177,7 +173,7 @@ def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, reach: floa
         verdict,
         detail,
         VERDICT_CLASSES[answer.verdict] if answer.pairs else "open",
-        chart(answer, reach),
+        chart(answer, axis),
         level(answer.margin) if math.isfinite(answer.margin) else "",
         strips,
         no_strips,
@@ -207,29 +203,16 @@ def network_words(network: Mapping[str, Any]) -> str:
     return ", ".join([*parts, *further(network)])
 
 
-def chart(answer: NetworkAnswer, reach: float) -> Markup:
-    """The interval of an answer on an axis from -`reach` to `reach`, with the range that counts as no difference, as
-    SVG in the page's colours. Empty without an interval."""
+def chart(answer: NetworkAnswer, axis: Axis) -> Markup:
+    """The change on a network with its interval, and the range that counts as no difference. Empty without an
+    interval."""
     if not (math.isfinite(answer.low) and math.isfinite(answer.high)):
         return Markup("")
-
-    def place(gain: float) -> str:
-        return f"{50 + 50 * gain / reach:.2f}%"
-
-    least = 1 / (1 + answer.margin) - 1
     text = (
         f"{label(answer.network)}: measured {percent(answer.gain)}, {percent_interval(answer.low, answer.high)}; no "
         f"difference below {level(answer.margin)}"
     )
-    width = 50 * (answer.margin - least) / reach
-    middle = "50%"
-    parts = [
-        f'<rect class="margin" x="{place(least)}" width="{width:.2f}%" y="0" height="100%"/>',
-        f'<line class="zero" x1="{middle}" x2="{middle}" y1="0" y2="100%"/>',
-        f'<line class="reach" x1="{place(answer.low)}" x2="{place(answer.high)}" y1="{middle}" y2="{middle}"/>',
-        f'<circle cx="{place(answer.gain)}" cy="{middle}" r="6"/>',
-    ]
-    return Markup(f'<svg role="img" aria-label="{{}}">{"".join(parts)}</svg>').format(text)
+    return interval(axis, answer.gain, answer.low, answer.high, answer.margin, text)
 
 
 def _strips(campaign: CampaignTable, site: str, network: str) -> tuple[list[PictureStrip], str]:

@@ -25,7 +25,7 @@ CONTRAST: dict[Any, Any] = {
     "network": ("network", label),
     "metric": ("metric", label),
 }
-GAIN: dict[Any, Any] = {"gain": ("gain", percent), ("gain_low", "gain_high"): ("interval", percent_interval)}
+GAIN: dict[Any, Any] = {"gain": ("change", percent), ("gain_low", "gain_high"): ("interval", percent_interval)}
 
 
 def summary(combination: Combination) -> list[str]:
@@ -56,7 +56,7 @@ def _sentence(row: Mapping[str, Any]) -> str:
     outcome = texts.get(verdict, f"{compared} is {verdict} than {reference}")
     agreements = {
         AGREE: f"agree: any two differ by less than {share(row['margin'])}",
-        DISAGREE: f"do not agree: their true gains have a standard deviation of {share(row['tau'])}",
+        DISAGREE: f"do not agree: their true changes have a standard deviation of {share(row['tau'])}",
     }
     agreement = agreements.get(row["agreement"], OPEN)
     return (
@@ -89,20 +89,21 @@ def tables(combination: Combination) -> list[ReportTable]:
     note = (
         f"Negative is faster. Intervals hold with {level(hypotheses.confidence)}, each by itself. A verdict, and "
         f"whether campaigns agree, needs a p value below {level(hypotheses.significant_p)} after Bonferroni's "
-        f"correction for {plural('contrast', len(contrasts))}. Between campaigns: the standard deviation of true gains."
+        f"correction for {plural('contrast', len(contrasts))}. Between campaigns: the standard deviation of true "
+        "changes."
     )
     differences = text_table(
         combination.differences, {"campaign": "campaign", "what": "what", "a": "first", "b": "this"}
     )
     return [
-        ReportTable("combined_contrasts", "Combined gains", contrasts, texts, note),
-        ReportTable("campaign_gains", "Gains of each campaign", combination.gains, gains, "Each over its own sites."),
+        ReportTable("combined_contrasts", "Combined changes", contrasts, texts, note),
+        ReportTable("campaign_gains", "Changes of each campaign", combination.gains, gains, "Each over its own sites."),
         ReportTable("differences", "How campaigns differ from the first", combination.differences, differences),
     ]
 
 
 def document(combination: Combination) -> dict[str, Any]:
-    """The combination as JSON (docs/compare.md): unknown values are null, gains are shares."""
+    """The combination as JSON (docs/compare.md): unknown values are null, changes are shares."""
     return {
         "format": FORMAT,
         "significant_p": combination.hypotheses.significant_p,
@@ -123,12 +124,12 @@ def write(combination: Combination, into: Path) -> Path:
     folder."""
     figure = ReportFigure(
         "combined",
-        "Gains of each campaign, and combined, with intervals. An arrow: the interval is longer than shown.",
+        "Changes of each campaign, and combined, with intervals. An arrow: the interval is longer than shown.",
         draw_combined,
         (combination.contrasts, combination.gains),
         " ".join(sentences(combination)),
     )
-    section = Section("gains", "Gains", figures=(figure,), tables=tuple(tables(combination)))
+    section = Section("gains", "Changes", figures=(figure,), tables=tuple(tables(combination)))
     with replacing_folder(into, JSON) as new:
         for name in ("tables", "figures"):
             (new / name).mkdir()

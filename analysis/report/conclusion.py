@@ -1,39 +1,56 @@
 """The answer of a campaign in a few plain sentences, which a command can end with."""
 
 import math
+from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from analysis.answer import MOST_RUNS, level_at_end
+from analysis.analyses import STAGES, begun
+from analysis.answer import MOST_RUNS, level_at_end, more_runs
 from analysis.findings import Findings, Table
 from analysis.report.answer_sentences import ends
-from analysis.report.sections.summary import of_doubts
+from analysis.report.first_screen import doubts, sentence
 from analysis.report.sentences import HEADLINE, headline_rows
-from analysis.report.verdicts import AMONG, sizes
-from analysis.runs import records, rows_of
-from analysis.statistics.hypotheses import Pair
+from analysis.report.verdicts import AMONG
+from analysis.runs import CampaignTable, records, rows_of
+from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import FASTER, NOT_DECIDED, SLOWER
-from analysis.statistics.planning import needed_after
 from analysis.statistics.ratios import block_ratios, mean_over_sites
-from analysis.text import label, label_with_title, level, listing, pair_label, plural
+from analysis.text import label, level, plural
 
-# The tables that a conclusion reads (`analysis.analyses.findings_with`).
-TABLES: tuple[Table, ...] = (
-    "confirmatory", "heterogeneity", "loss_bounds", "carry_over", "processor_waits"
-)  # fmt: skip
+ALL_ANALYSES = ChainMap(*map(dict, STAGES))
+
+
+@dataclass(frozen=True, eq=False)
+class LazyFindings(Findings):
+    """Findings that compute each table on demand: an answer needs only a fraction of the time of all tables."""
+
+    store: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def __getitem__(self, name: Table) -> pd.DataFrame:
+        """The table of the analysis `name`."""
+        if name not in self.store:
+            self.store[name] = ALL_ANALYSES[name](self)
+        return self.store[name]
+
+
+def findings_of(campaign: CampaignTable, declaration: Hypotheses) -> LazyFindings:
+    """The findings on `campaign` under the hypotheses of `declaration`. Raises EyelevelError if no run is valid."""
+    one = begun(campaign, declaration)
+    return LazyFindings(one.campaign, one.samples, one.hypotheses, one.declared)
 
 
 @dataclass(frozen=True)
 class Conclusion:
     """The `sentences`: one for each declared pair of protocols, and what must be known of all.
 
-    `runs`: how many runs of each setting would probably decide what is not decided; None if nothing is open, or if that
-    is unknown or more than MOST_RUNS. `waterfall`: the variables of `make waterfall` for two loads of the largest
-    difference, preferably a decided one; empty without any.
+    `runs`: the number of runs of each setting with which all of it is probably decided; None if nothing is open, or if
+    that is unknown or needs more than MOST_RUNS further ones. `waterfall`: the variables of `make waterfall` for two
+    loads of the largest difference, preferably a decided one; empty without any.
     """
 
     sentences: tuple[str, ...]
@@ -47,13 +64,18 @@ def conclusion(findings: Findings) -> Conclusion:
     sentences = []
     for names, rows in table.groupby(["reference", "compared"], sort=False):
         pair = Pair(*names)
-        text = _of_one(findings, pair, records(rows)[0]) if len(rows) == 1 else _of_networks(pair, rows)
-        sentences.append(f"{text}.{of_doubts(findings, pair)}")
+        first, *others = contrasts = records(rows)
+        texts = [sentence(findings, pair, contrasts) if others else _of_one(findings, pair, first)]
+        texts += [f"This may not be due to the protocols: {details}." for details in doubts(findings, pair).values()]
+        sentences.append(" ".join(texts))
     if "simulated" in findings.campaign.document.further:
         sentences.append("This campaign is simulated: nothing in it was measured.")
     measured = [row for row in records(table) if row["blocks"]]
-    needed = [_needed(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
-    runs = math.ceil(max(needed)) if needed and max(needed) <= MOST_RUNS else None
+    further = [_further(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
+    runs = None
+    if further and max(further) <= MOST_RUNS:
+        begun = int(findings.campaign.runs["run"].max())
+        runs = max(findings.campaign.settings.runs or 0, begun + math.ceil(max(further)))
     largest = min(measured, key=lambda row: (row["verdict"] == NOT_DECIDED, -abs(row["gain"])), default=None)
     return Conclusion(tuple(sentences), runs, _waterfall(findings, largest) if largest else {})
 
@@ -71,7 +93,7 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
     """The sentence on a pair that has one contrast, `row`."""
     reference, compared, on = label(pair.reference), label(pair.compared), f"on {label(row['network'])}"
     if not row["blocks"]:
-        return f"There is no answer: no loads of {compared} and {reference} {on} can be compared"
+        return f"There is no answer: no loads of {compared} and {reference} {on} can be compared."
     sites = findings.samples.sites
     pages = sites[0] if len(sites) == 1 else f"the {row['sites']} sites"
     show, showed = ("show", "showed") if row["metric"] == HEADLINE else ("load", "loaded")
@@ -86,39 +108,25 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
     if row["verdict"] in (FASTER, SLOWER):
         size = f"{100 * abs(row['gain']):.{0 if row['gain_high'] - row['gain_low'] >= 0.02 else 1}f} %"
         direction = "sooner" if row["verdict"] == FASTER else "later"
-        return f"{compared} {showed} {pages} {size} {direction} than {reference} {on}{among} {known}"
+        return f"{compared} {showed} {pages} {size} {direction} than {reference} {on}{among} {known}."
     if row["verdict"] != NOT_DECIDED:
         bound = f"less than {100 * row['margin']:.2g} % apart"
-        return f"{compared} and {reference} {showed} {pages} equally soon {on}{among}: {bound} {known}"
-    runs = _needed(findings, row)
-    needed = f"about {runs:.0f} loads of each would probably decide it"
-    needed = needed if runs <= MOST_RUNS else f"more than {MOST_RUNS} loads of each would be needed"
-    decides = "" if math.isnan(runs) else f"; {needed}"
-    return f"It is not decided whether {compared} {show}s {pages} sooner than {reference} {on} {known}{decides}"
+        return f"{compared} and {reference} {showed} {pages} equally soon {on}{among}: {bound} {known}."
+    further = _further(findings, row)
+    needed = f"about {further:.0f} further loads of each would probably decide it"
+    needed = needed if further <= MOST_RUNS else f"more than {MOST_RUNS} further loads of each would be needed"
+    decides = "" if math.isnan(further) else f"; {needed}"
+    return f"It is not decided whether {compared} {show}s {pages} sooner than {reference} {on} {known}{decides}."
 
 
-def _of_networks(pair: Pair, rows: pd.DataFrame) -> str:
-    """The sentence on a pair with the contrasts `rows`, which are on several networks."""
-    texts = []
-    for word, group in rows.groupby("word", sort=False):
-        places = [
-            label(row["network"]) + (f" ({sizes(pd.DataFrame([row]))})" if row["verdict"] != NOT_DECIDED else "")
-            for row in records(group)
-        ]
-        texts.append(f"{word} on {listing(places)}")
-    metric = label_with_title(rows["metric"].iloc[0])
-    return f"{pair_label(pair.compared, pair.reference)}, {metric}: {'; '.join(texts)}"
-
-
-def _needed(findings: Findings, row: Mapping[str, Any]) -> float:
-    """How many runs of each setting would probably decide the contrast of `row` if the true difference is the measured
-    one; inf for more than MOST_RUNS, NaN if the scatter of the runs is unknown."""
+def _further(findings: Findings, row: Mapping[str, Any]) -> float:
+    """How many further runs of each setting would probably decide the contrast of `row` if the true difference is the
+    measured one; inf for more than MOST_RUNS, NaN if the scatter of the runs is unknown."""
     campaign, samples = findings.campaign, findings.samples.on([row["network"]])
     ratios = block_ratios(samples, Pair(row["reference"], row["compared"]))
     ratio = mean_over_sites(ratios[0, :, samples.metrics.index(row["metric"])])
     size = len(findings.declared.declared_with(row["network"], campaign.networks))
     error = findings.declared.significant_p / findings.declared.family_size(size)
     runs = math.ceil(row["blocks"] / row["sites"])
-    centre, scatter = float(ratio.centre), float(ratio.error) * math.sqrt(runs)
     at_end = partial(level_at_end, campaign, error, runs)
-    return needed_after(abs(centre), centre, runs, scatter, float(ratio.freedom), at_end, MOST_RUNS)
+    return more_runs(math.expm1(abs(float(ratio.centre))), ratio, runs, at_end)

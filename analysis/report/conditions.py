@@ -23,7 +23,7 @@ def of_lanes(document: CampaignDocument) -> list[str]:
     if not how or not machines:
         return []
     return [
-        f"On {listing(machines)}, {listing(how)}, since somebody said so: whether they disturbed each other was not "
+        f"On {listing(machines)}, {listing(how)}, since somebody said so. Whether they disturbed each other was not "
         "measured. Runs of a block are compared within their lane; times must not be compared with those of campaigns "
         "in other lanes. 'make lanes' measures it, for LANES=auto."
     ]
@@ -84,7 +84,7 @@ def of_servers(document: CampaignDocument) -> list[str]:
             document.settings.server_rtts, f"as recorded ({document.settings.server_rtts})"
         )
         texts.append(
-            f"Servers are farther away than the networks say, {how}: round trips to {plural('server', len(extra_ms))} "
+            f"Servers are farther away than the networks say, {how}. Round trips to {plural('server', len(extra_ms))} "
             f"of {plural('site', len(sites))} are longer by {min(extra_ms):.3g} to {max(extra_ms):.3g} ms (median "
             f"{statistics.median(extra_ms):.3g} ms). Compare this campaign with none in which all are equally far."
         )
@@ -100,7 +100,7 @@ def of_servers(document: CampaignDocument) -> list[str]:
         )
     if document.settings.alpn == RECORDED:
         texts.append(
-            "Servers of which only HTTP/1.1 was recorded spoke HTTP/1.1 over TCP, and HTTP/3 over QUIC: there the "
+            "Servers of which only HTTP/1.1 was recorded spoke HTTP/1.1 over TCP, and HTTP/3 over QUIC. There the "
             "protocols differ in more than the transport."
         )
     return texts

@@ -25,7 +25,7 @@ from tuning.devices import described
 
 
 def report(folder: Path, console: Console) -> None:
-    """Print a table for each network: runs, mean of each metric by site and protocol, gains, exclusions."""
+    """Print a table for each network: runs, mean of each metric by site and protocol, changes, exclusions."""
     campaign = load(folder)
     if campaign.runs.empty:
         console.print("nothing has been measured yet")
@@ -46,7 +46,7 @@ def report(folder: Path, console: Console) -> None:
     values = "One valid run each" if most == 1 else "Means over the valid runs"
     console.print(f"{values}; times from navigation start. Runs: valid/attempts.", style="dim")
     if pairs:
-        text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (the paper's one-way ANOVA)."
+        text = f"Change against {reference}: negative is faster; * p < {SIGNIFICANT_P} (the paper's one-way ANOVA)."
         console.print(text, style="dim")
     for line in [*of_conditions(campaign.document), *exclusion_lines(campaign)]:
         print_line(console, line)
@@ -64,7 +64,7 @@ def fitting_tables(console: Console, table_of: Callable[[Sequence[str]], Table],
 def network_table(
     title: str, runs: pd.DataFrame, protocols: tuple[str, ...], gain_table: pd.DataFrame, metrics: Sequence[str]
 ) -> Table:
-    """The table of one network in `metrics`, from its attempts and their gains. A protocol's gains stand below it."""
+    """The table of one network in `metrics`, from its attempts and their gains. A protocol's changes stand below it."""
     table = Table(
         title=Text(title, style="bold"),
         title_justify="left",
@@ -88,7 +88,7 @@ def network_table(
             if (site, setting["protocol"]) in gains_of.index:
                 rows = gains_of.loc[(site, setting["protocol"])]
                 texts = (_gain(rows.loc[metric]) if metric in rows.index else NOTHING for metric in metrics)
-                table.add_row("", "  gain", "", *texts)
+                table.add_row("", "  change", "", *texts)
         table.add_section()
     return table
 

@@ -27,18 +27,27 @@ LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
 WRAPPED, CHARACTER_EM = (30, 20, 12, 8), 0.5
 # The columns of each table's `table*`, by their headings in `tables.toml`.
 FAMILY_COLUMNS: dict[str, Sequence[str]] = {
-    "confirmatory": ("network", "metric", "sites", "blocks", "gain", "{confidence} interval", "corrected p", "verdict"),
-    "mean_gains": ("network", "metric", "gain of the means", "mean difference", "faster", "slower", "no difference"),
+    "confirmatory": (
+        "network",
+        "metric",
+        "sites",
+        "blocks",
+        "change",
+        "{confidence} interval",
+        "corrected p",
+        "verdict",
+    ),
+    "mean_gains": ("network", "metric", "change of the means", "mean difference", "faster", "slower", "no difference"),
     "over_sites": (
-        *("network", "metric", "mean gain", "its {confidence} interval", "gain within blocks"),
+        *("network", "metric", "mean change", "its {confidence} interval", "change within blocks"),
         "{confidence} interval",
     ),
-    "sensitivity": ("network", "metric", "gain", "gain of the means", "median site", "without one site"),
+    "sensitivity": ("network", "metric", "change", "change of the means", "median site", "without one site"),
     "heterogeneity": (
         *("network", "metric", "sites", "between sites", "I squared"),
         "{confidence} interval of a further site",
     ),
-    "loss_bounds": ("network", "metric", "lost, against", "lost", "gain", "bounds"),
+    "loss_bounds": ("network", "metric", "lost, against", "lost", "change", "bounds"),
     "blocks_needed": ("network", "metric", "error of one block", "1 %", "2 %", "5 %", "10 %", "20 %"),
 }
 # Columns for which a table has no room; its CSV has them.
@@ -59,8 +68,6 @@ SPECIAL = str.maketrans(
 def latex(table: ReportTable) -> str:
     """The texts of `table` as LaTeX for a document of one column. Columns of numbers are aligned right."""
     remark = f"% {table.title}. {table.note}".replace("\n", " ").rstrip()
-    if table.texts.empty:
-        return f"% {table.title}: nothing\n"
     columns = _columns(table.texts.drop(columns=LEFT_OUT.get(table.name, []), errors="ignore"))
     for wrapped in WRAPPED:
         width = sum(column.width(wrapped) for column in columns)

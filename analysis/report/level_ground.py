@@ -42,7 +42,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
         for name, document in zip((pair.compared, pair.reference), documents, strict=True)
         if document.get("alternative")
     ]:
-        sentences = [f"{names} are compared as the web is deployed, not on level ground."]
+        sentences = [f"{names} are compared as the web is deployed. Their settings are not matched."]
         return " ".join([*sentences, *(_as_deployed(campaign, *one) for one in deployed)])
     # Two unknown transports do not count as the same transport.
     one_transport = all(documents) and documents[0].get("transport") == documents[1].get("transport")
@@ -63,7 +63,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
         if differences:
             sentences.append(f"Set differently, and not measured in this campaign: {'; '.join(differences)}.")
     else:
-        by_settings = f"By their settings: {'; '.join(differences)}." if differences else "Their settings are level."
+        by_settings = f"By their settings: {'; '.join(differences)}." if differences else "Their settings are matched."
         sentences = [f"How {names} {differ} was not measured in this campaign.", by_settings]
     if BACK_OFF in uneven or BACK_OFF.decision in settings:
         sentences.append(_where_packets_are_lost(campaign))
@@ -131,10 +131,11 @@ def _measured(
     of_transport = "" if one_transport else next((texts[one] for one in texts if one.name == ROUND_TRIPS), "")
     levels = [aspect.name for aspect in measured if aspect not in uneven]
     if different:
-        sentences = [f"{names} {differ}, as measured before the first run: {different}."]
-        sentences += [f"Level in everything else that was measured: {listing(levels)}."] if levels else []
+        which = listing([one.name for one in texts if one_transport or one.name != ROUND_TRIPS])
+        sentences = [f"{names} {differ} in {which}.", f"Measured before the first run: {different}."]
+        sentences += [f"Matched in everything else that was measured: {listing(levels)}."] if levels else []
     else:
-        sentences = [f"{names} are level in everything that was measured: {listing(levels)}."] if levels else []
+        sentences = [f"{names} are matched in everything that was measured: {listing(levels)}."] if levels else []
     return [*sentences, f"The transports themselves differ in {of_transport}."] if of_transport else sentences
 
 

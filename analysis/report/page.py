@@ -1,9 +1,9 @@
-"""The report's page: one HTML file that needs no other files."""
+"""The report's pages: HTML files, each of which needs no other files."""
 
 import base64
 import io
 import platform
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,16 +15,14 @@ import pandas as pd
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from analysis.balance import place_test
-from analysis.findings import Findings
 from analysis.hypotheses import origin_sentence
 from analysis.report.conditions import lane_facts
 from analysis.report.run_files import Links
 from analysis.report.section import Section
-from analysis.report.sentences import scope
-from analysis.report.warnings import of_balance
+from analysis.report.warnings import titled
 from analysis.runs import CampaignTable
-from analysis.text import label, level, moment, unit
+from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.text import label, level, moment, plural, unit
 from dataset.table import CampaignDocument
 
 HERE = Path(__file__).parent
@@ -42,35 +40,18 @@ OPEN_TABLES = frozenset(
         "table2_networks",
     )
 )
+# The CSS classes of verdicts (answer.css).
+VERDICT_CLASSES = {
+    FASTER: "sooner",
+    SLOWER: "later",
+    EQUIVALENT: "alike",
+    EQUAL_ON_AVERAGE: "alike",
+    NOT_DECIDED: "open",
+}
 # Tables with more columns are printed on pages of their own, in landscape.
 BROAD_COLUMNS = 12
 # The libraries that compute and draw a report.
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
-
-
-def campaign_page(
-    findings: Findings,
-    sections: Sequence[Section],
-    studies: Sequence[Section],
-    families: Set[str],
-    figures: Path,
-    links: Links,
-) -> str:
-    """The page of a campaign as HTML: its `sections` in their order, then the sections of `studies`.
-
-    `families`: the names of tables that have a part on the declared hypotheses; `figures`: the folder of the PNG files;
-    `links` makes the links to files of runs.
-    """
-    template = environment(figures, links).get_template("page.html.j2")
-    return template.render(
-        **page_basics(findings.campaign.document),
-        findings=findings,
-        scope=scope(findings),
-        sections=sections,
-        studies=studies,
-        is_balanced=not of_balance(findings["pair_balance"], place_test(findings.campaign)),
-        families=families,
-    )
 
 
 def study_page(
@@ -82,11 +63,25 @@ def study_page(
     return template.render(
         **page_basics(campaign.document),
         name=campaign.name,
+        identity=identity(campaign),
         sections=sections,
         studies=studies,
         filmed=campaign.settings.filmed,
         run_files=links.table(campaign),
     )
+
+
+def identity(campaign: CampaignTable) -> str:
+    """The campaign in a line: its name, date, commit and runs."""
+    document, runs = campaign.document, campaign.runs
+    commit = document.machine.get("testbed")
+    parts = [
+        f"Campaign {campaign.name}",
+        *([f"begun on {moment(document.begun_at)}"] if document.begun_at else []),
+        *([f"Eyelevel commit {commit}"] if commit else []),
+        f"{plural('run', int(runs['valid'].sum()))} that count, of {plural('attempt', len(runs))}",
+    ]
+    return ", ".join(parts) + "."
 
 
 def environment(figures: Path, links: Links | None = None) -> jinja2.Environment:
@@ -105,6 +100,7 @@ def environment(figures: Path, links: Links | None = None) -> jinja2.Environment
         "level": level,
         "origin": origin_sentence,
         "inline": inline,
+        "titled": titled,
         "links": links or (lambda _: []),
     }
     return templates
@@ -121,9 +117,14 @@ def page_basics(document: CampaignDocument) -> dict[str, Any]:
         "begun_at": document.begun_at,
         "open_tables": OPEN_TABLES,
         "broad_columns": BROAD_COLUMNS,
-        "css": Markup((HERE / "page.css").read_text()),
+        "css": styles("page.css"),
         "js": Markup((HERE / "page.js").read_text()),
     }
+
+
+def styles(*names: str) -> Markup:
+    """The style sheets of these names."""
+    return Markup("").join(Markup((HERE / name).read_text()) for name in names)
 
 
 def inline(svg: str) -> Markup:

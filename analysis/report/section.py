@@ -11,6 +11,9 @@ from matplotlib.figure import Figure
 from analysis.figures import style
 from analysis.text import label
 
+# The files of a report's pages.
+ANSWER, PAPER, EVERYTHING = "index.html", "paper.html", "everything.html"
+
 
 @dataclass(frozen=True)
 class ReportTable:
@@ -63,10 +66,10 @@ class Drawing:
 class Section:
     """A section of a report: paragraphs of plain text, figures, drawings and tables, in this order on the page.
 
-    `name` is the section's id on the page. The first paragraph is also part of the summary. Figures after the first
-    `unfolded_figures` are folded, and so are tables of more than `unfolded_rows` rows. If the template
-    `sections/<name>.html.j2` exists, the page uses this template for the section. The template has its own heading,
-    shows the sections inside this one (`parts`), and may use further `values`.
+    `name` is the section's id on its page, which is the file `page` of the report. The first paragraph is also part of
+    the answer's page. Figures after the first `unfolded_figures` are folded, and so are tables of more than
+    `unfolded_rows` rows. If the template `sections/<name>.html.j2` exists, the page uses this template for the section.
+    The template has its own heading, shows the sections inside this one (`parts`), and may use further `values`.
     """
 
     name: str
@@ -75,10 +78,17 @@ class Section:
     figures: tuple[ReportFigure, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     tables: tuple[ReportTable, ...] = ()
+    page: str = EVERYTHING
     unfolded_figures: int = 99
     unfolded_rows: int = 40
     parts: tuple["Section", ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_content(self) -> bool:
+        """Whether the page has anything to show in this section."""
+        inside = [len(table.texts) for table in self.tables] + [part.has_content for part in self.parts]
+        return any((self.paragraphs, self.figures, self.drawings, *self.values.values(), *inside))
 
 
 def with_parts(sections: Iterable[Section]) -> list[Section]:

@@ -1,7 +1,7 @@
 """The results of a campaign in sentences. Every number in them is from the campaign's tables."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -34,7 +34,7 @@ from analysis.stopping import decided_cells, saving
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from base.words import in_words
 from dataset.metrics import time_names
-from dataset.table import read_given_up
+from dataset.table import GivenUp, read_given_up
 from tuning.devices import described
 
 # The metric of the headlines if it is declared; else the first declared metric is used.
@@ -132,38 +132,32 @@ def warnings(findings: Findings) -> list[str]:
         share = f" and saved {saved.runs} of {total} (about {in_words(saved.seconds)})" if saved.runs else ""
         texts.append(
             f"The stopping rule chose the number of runs{share}. The verdicts and intervals of the declared hypotheses "
-            "allow for that. All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate "
-            "differences."
+            "allow for that. All other changes, p values and intervals take the runs as fixed beforehand, and "
+            "exaggerate differences."
         )
     differs = findings["confirmatory"]["verdict"].isin((FASTER, SLOWER))
     if findings["confirmatory"].loc[differs, "gain_shrunken"].notna().any():
         texts.append(
-            "A gain that ended a network early is larger than the truth on average: the table of the declared "
+            "A change that ended a network early is larger than the truth on average. The table of the declared "
             "hypotheses has it shrunken, too."
         )
     if "simulated" in findings.campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")
     if sites < LEAST_SITES:
-        texts.append("One site: nothing can be said of others, and there are no intervals over sites.")
+        texts.append("One site: nothing can be said of others.")
     elif sites < FEW_SITES:
-        texts.append(f"{sites} sites: the intervals over sites are wide, and assume that the sites are like others.")
-    for entry in read_given_up(findings.campaign.folder):
-        where = f"{entry.site} on {label(entry.network)}"
         texts.append(
-            f"{where} was withdrawn: its runs do not count, and {entry.runs} were not made. Why: {entry.withdrawn}."
-            if entry.withdrawn is not None
-            else f"{where} failed alike over all protocols, so {entry.runs} of its runs were not made; the last reason "
-            f"was {entry.reason}."
+            f"{sites} sites are few. The intervals over sites are wide, and assume that the sites are like others."
         )
+    texts += _of_given_up(read_given_up(findings.campaign.folder))
     least, _ = runs_per_setting(findings)
     if 0 < least < FEW_RUNS:
-        texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
+        texts.append(f"The fewest valid runs of a setting are {least}. One site's test finds only large differences.")
     texts += of_deviations(findings.campaign, findings.declared, findings["success_rates"])
     given_up = findings.campaign.given_up
     texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"], given_up)
     texts += of_rejections(findings["rejections"], findings["success_rates"])
-    missing = missing_times(findings.campaign)
-    texts += of_missing_times(missing)
+    texts += of_missing_times(missing_times(findings.campaign))
     texts += of_balance(findings["pair_balance"], place_test(findings.campaign))
     texts += of_waits(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
     texts += of_impossible_waits(findings.campaign.valid)
@@ -179,18 +173,48 @@ def warnings(findings: Findings) -> list[str]:
         for row in records(findings["aa_calibration"])
         if row["warning"]
     ]
-    if unusual := len(findings["unusual"]):
-        comparisons = len(findings["contrasts"])
-        much = ": times far from the others are common here, and widen intervals" if unusual > comparisons / 2 else ""
+    unusual, comparisons = len(findings["unusual"]), len(findings["contrasts"])
+    if unusual > comparisons / 2:
         texts.append(
-            f"{unusual} of {comparisons} comparisons of single sites have unusual runs{much} (see the table of these)."
+            f"{unusual} of {comparisons} comparisons of single sites have unusual runs. Times far from the others are "
+            "common here, and widen intervals."
         )
-    metrics = findings.samples.metrics
+    return texts
+
+
+def remarks(findings: Findings) -> list[str]:
+    """Facts about the data that are no faults."""
+    metrics, valid = findings.samples.metrics, findings.campaign.valid
+    texts = []
+    unusual, comparisons = len(findings["unusual"]), len(findings["contrasts"])
+    if 0 < unusual <= comparisons / 2:
+        texts.append(f"{unusual} of {comparisons} comparisons of single sites have unusual runs.")
     if absent := [label(metric) for metric in time_names() if metric not in metrics]:
         texts.append(f"The campaign has no column of {listing(absent)}: what rests on them is missing.")
-    unnamed = [metric for metric in metrics if metric not in set(missing["metric"])]
-    if incomplete := [label(metric) for metric in unnamed if findings.campaign.valid[metric].isna().any()]:
+    named = set(missing_times(findings.campaign)["metric"])
+    if incomplete := [label(metric) for metric in metrics if metric not in named and valid[metric].isna().any()]:
         texts.append(f"Valid runs lack some metrics: {listing(incomplete)}.")
+    if findings["residuals"].empty:
+        texts.append("No valid run has a known start, so drift and effects of the order could not be looked for.")
+    return texts
+
+
+def _of_given_up(entries: Iterable[GivenUp]) -> list[str]:
+    """A warning for each site that was withdrawn, or that was given up, with the networks."""
+    of_site: dict[tuple[str, bool], list[GivenUp]] = {}
+    for entry in entries:
+        of_site.setdefault((entry.site, entry.withdrawn is not None), []).append(entry)
+    texts = []
+    for (site, is_withdrawn), given_up in of_site.items():
+        networks, runs = listing([label(entry.network) for entry in given_up]), sum(entry.runs for entry in given_up)
+        reasons = [f"{label(entry.network)}: {entry.withdrawn if is_withdrawn else entry.reason}" for entry in given_up]
+        texts.append(
+            f"{site} was withdrawn on {networks}. Its runs there do not count, and {runs} were not made. "
+            f"{'. '.join(reasons)}."
+            if is_withdrawn
+            else f"{site} failed alike over all protocols on {networks}. So {runs} of its runs were not made; the last "
+            f"reason was, on {'; on '.join(reasons)}."
+        )
     return texts
 
 

@@ -24,14 +24,9 @@ def declared_values(findings: Findings) -> dict[str, object]:
 
 
 def tables_of(findings: Findings, *names: str) -> tuple[ReportTable, ...]:
-    """The tables of these names in `tables.toml`, each with the data of its analysis. Leaves out optional tables that
-    are empty."""
+    """The tables of these names in `tables.toml`, each with the data of its analysis, without those that are empty."""
     by_name = {name: findings[FORMS[name]["analysis"]] for name in names}
-    return tuple(
-        report_table(name, data, **declared_values(findings))
-        for name, data in by_name.items()
-        if len(data) or not FORMS[name].get("optional")
-    )
+    return tuple(report_table(name, data, **declared_values(findings)) for name, data in by_name.items() if len(data))
 
 
 def report_table(name: str, data: pd.DataFrame, **values: object) -> ReportTable:

@@ -1,5 +1,5 @@
-"""The verdicts on the declared family in words, and what stands beside one: sites that differ, a mean that contradicts
-the typical load, and a metric that contradicts the decided one. Each is said only if it is shown."""
+"""The verdicts on the declared family in words, and what qualifies them: sites that differ, a mean that contradicts the
+typical load, and a metric that contradicts the decided one. Each is said only if it is shown."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from analysis.statistics.hypotheses import Pair
 from analysis.statistics.other_metrics import WORDS as CONTRADICTIONS
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, WARNING_P
 from analysis.statistics.samples import OVER_SITES
-from analysis.text import label, listing, percent, plural
+from analysis.text import label, listing, percent
 
 # After EQUAL_ON_AVERAGE if the pages are shown to differ.
 NOT_BY_PAGE = f"{EQUAL_ON_AVERAGE}, not page by page"
@@ -59,7 +59,8 @@ def verdict_table(findings: Findings) -> pd.DataFrame:
 def verdict_in_words(row: Mapping[str, Any]) -> str:
     """The verdict of a row of `verdict_table`: `equivalent (0.1 % faster)`."""
     is_sized = row["verdict"] == EQUIVALENT and row["is_shown"]
-    return f"{row['word']} ({_by([row['gain']])})" if is_sized else str(row["word"])
+    size = f"{100 * abs(row['gain']):.1f} % {FASTER if row['gain'] < 0 else SLOWER}"
+    return f"{row['word']} ({size})" if is_sized else str(row["word"])
 
 
 def marked(findings: Findings, row: Mapping[str, Any]) -> str:
@@ -69,34 +70,19 @@ def marked(findings: Findings, row: Mapping[str, Any]) -> str:
     return ", ".join([verdict_in_words(row), *(mark for mark, applies in marks.items() if applies)])
 
 
-def sizes(rows: pd.DataFrame) -> str:
-    """The range of gains in rows of `verdict_table` that have the same word."""
-    gains = sorted(rows["gain"].dropna())
-    if len(gains) and rows["is_shown"].all() and rows["verdict"].eq(EQUIVALENT).all() and gains[0] * gains[-1] > 0:
-        return _by(gains)
-    texts = [percent(gain) for gain in (*gains[:1], *gains[-1:])]
-    return " to ".join(dict.fromkeys(texts))
-
-
-def _by(gains: list[float]) -> str:
-    numbers = dict.fromkeys(f"{100 * size:.1f}" for size in sorted({abs(gains[0]), abs(gains[-1])}))
-    return f"{' to '.join(numbers)} % {FASTER if gains[0] < 0 else SLOWER}"
-
-
-def beside(findings: Findings, pair: Pair) -> list[str]:
-    """The sentences beside the verdicts on `pair`."""
+def beside(findings: Findings, pair: Pair) -> dict[str, str]:
+    """The qualifications of the verdicts on `pair`: a title → its details."""
     rows = records(
         rows_of(verdict_table(findings), **pair._asdict()).sort_values("tau", ascending=False, kind="stable")
     )
     rows.sort(key=lambda row: row["verdict"] == NOT_DECIDED)
     differ = {_place(row): text for row in rows if (text := pages(findings, row))}
     slow = {_place(row): text for row in rows if (text := slow_loads(findings, row))}
-    texts = []
-    if differ:
-        texts.append(f"Pages differ, so this is of these pages on average: {_example(differ)}.")
-    if slow:
-        texts.append(f"Slow loads contradict: {_example(slow)}.")
-    return [*texts, *_contradictions(rows_of(findings["other_metrics"], **pair._asdict()))]
+    return {
+        **({"Pages differ, so the answer is about these pages on average": _example(differ)} if differ else {}),
+        **({"Slow loads contradict the answer": _example(slow)} if slow else {}),
+        **_contradictions(rows_of(findings["other_metrics"], **pair._asdict())),
+    }
 
 
 def clauses(findings: Findings, row: Mapping[str, Any]) -> list[str]:
@@ -151,18 +137,17 @@ def _contradicts(row: Mapping[str, Any], low: float, high: float) -> bool:
     return bool(low > row["margin"] or high < 1 / (1 + row["margin"]) - 1)
 
 
-def _contradictions(table: pd.DataFrame) -> list[str]:
-    """A sentence for each of the metrics that contradict the decided ones of one pair, the plainest first."""
+def _contradictions(table: pd.DataFrame) -> dict[str, str]:
+    """The metrics that contradict the decided ones of one pair, the plainest first, each with its changes."""
     rows = table[table["word"] != ""].sort_values(
         "word", key=lambda words: words.map(CONTRADICTIONS.index), kind="stable"
     )
-    texts = []
+    texts = {}
     for (_, word, metric), group in rows.groupby(["other", "word", "metric"], sort=False):
         others = records(group)
-        places = listing([f"{percent(row['gain'])} on {label(row['network'])}" for row in others])
-        texts.append(f"{_named(others[0])} {word} {label(metric)}: {places}.")
-    more = [f"{plural('other time', len(texts) - MOST)} contradict the verdicts, too."] if len(texts) > MOST else []
-    return [*texts[:MOST], *more]
+        places = [f"{percent(row['gain'])} on {label(row['network'])}" for row in others]
+        texts[f"{_named(others[0])} {word} {label(metric)}"] = listing(places)
+    return texts
 
 
 def _named(other: Mapping[str, Any]) -> str:
@@ -179,7 +164,7 @@ def _example(texts: Mapping[str, str]) -> str:
     more = (
         "" if not others else f"; also {listing(others) if len(others) <= MOST else f'{len(others)} other contrasts'}"
     )
-    return f"{place}, {texts[place]}{more}"
+    return f"{place}: {texts[place]}{more}"
 
 
 def _whole(row: Mapping[str, Any], low: str, high: str) -> str:

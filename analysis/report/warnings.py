@@ -1,4 +1,8 @@
-"""Warnings: sentences that a reader must know before trusting results, from the tables of a campaign's analyses."""
+"""Warnings: what a reader must know before trusting results, from the tables of a campaign's analyses.
+
+A warning is about one thing. Its first sentence says what it is, in few words, and stands alone on a page; the others
+are details, which are folded below it (`titled`).
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -7,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.attempts import SETTING
-from analysis.balance import APART, FAR, FAULTS, INCOMPLETE, UNKNOWN, PlaceTest
+from analysis.balance import APART, FAR, FAULTS, INCOMPLETE, SINGLE, UNKNOWN, PlaceTest
 from analysis.losses import LONGER, MORE
 from analysis.processor import (
     BUSY,
@@ -31,6 +35,14 @@ from dataset.table import PROCESSOR_WAIT, WITHDRAWN, Cell, read_given_up
 LEAST_COMPARED = 5
 # The sites of the smaller group, of faster or of slower sites, are exceptions if it has less than this share of both.
 LARGE_MINORITY = 0.1
+# The warning for each fault of a pair's balance.
+BALANCE = {
+    APART: "Protocols were compared at different times",
+    INCOMPLETE: "Blocks are incomplete",
+    FAR: "Protocols were not measured together",
+    UNKNOWN: "Nobody knows whether protocols were measured together",
+    SINGLE: "Means are over different sites",
+}
 # Why loads of each kind of rejection (`dataset.gates.KINDS`) were rejected.
 REJECTED = {
     LOAD: "because they failed",
@@ -39,6 +51,12 @@ REJECTED = {
     OF_MACHINE: "for the machine",
     WITHDRAWN: "for a reason that was withdrawn",
 }
+
+
+def titled(warning: str) -> tuple[str, str]:
+    """The first sentence of a warning, and the others."""
+    title, _, details = warning.partition(". ")
+    return (f"{title}.", details) if details else (title, "")
 
 
 def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.DataFrame) -> list[str]:
@@ -52,25 +70,25 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
     if not hypotheses.origin.is_post_hoc:
         alone = "of their own, corrected alone"
         texts = [
-            f"{names} {'was' if len(added) == 1 else 'were'} added after the first run: {consequence}."
+            f"{names} {'was' if len(added) == 1 else 'were'} added after the first run. {consequence}."
             for added, write, consequence in (
-                (declared.sites, str, "the means over sites are over these, too, which were not declared"),
-                (declared.networks, label, f"the contrasts of an added network are a family {alone}"),
-                (declared.further_browsers, label, f"its contrasts are a family {alone}"),
-                (declared.protocols, label, "no comparison with an added protocol is among the declared hypotheses"),
+                (declared.sites, str, "Means over sites include what was added, although it was not declared"),
+                (declared.networks, label, f"The contrasts of an added network are a family {alone}"),
+                (declared.further_browsers, label, f"The contrasts of an added browser are a family {alone}"),
+                (declared.protocols, label, "No comparison with an added protocol is among the declared hypotheses"),
             )
             if (names := _some_names([write(name) for name in added]))
         ]
     if len(declared.runs) > 1:
         texts.append(
-            f"After the first run the number of runs was raised: {' to '.join(map(str, declared.runs))}. The verdicts "
+            f"The number of runs was raised after the first run: {' to '.join(map(str, declared.runs))}. The verdicts "
             "and intervals of the declared hypotheses allow for it: each of these numbers spends its own part of the "
             "error. All other p values and intervals do not."
         )
     if (missing := runs_missing(campaign, rates)) > 0:
         texts.append(
             f"The campaign is not over: {runs_tried(campaign)} of {campaign.settings.runs} declared runs of each "
-            f"setting were tried; {plural('planned run', missing)} {'was' if missing == 1 else 'were'} not. Verdicts "
+            f"setting were tried. {plural('planned run', missing)} {'was' if missing == 1 else 'were'} not. Verdicts "
             "hold also if it ends here: there is a look after fixed numbers of runs, and each spends its part of the "
             "error."
         )
@@ -106,11 +124,13 @@ def of_losses(
     texts = []
     empty = empty[~pd.MultiIndex.from_frame(empty[["site", "network"]]).isin(list(given_up))]
     for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
-        settings = empty[(empty["tried"] > 0) == is_tried]
-        for network, group in settings.groupby("network", sort=False):
-            names = _some_names([f"{row['site']} over {label(row['protocol'])}" for row in records(group)])
-            verb = "has" if len(group) == 1 else "have"
-            texts.append(f"On {label(str(network))}, {plural('setting', len(group))} {verb} {text}: {names}.")
+        networks_of: dict[tuple[str, ...], list[str]] = {}
+        for network, group in empty[(empty["tried"] > 0) == is_tried].groupby("network", sort=False):
+            names = tuple(f"{row['site']} over {label(row['protocol'])}" for row in records(group))
+            networks_of.setdefault(names, []).append(label(str(network)))
+        for names, networks in networks_of.items():
+            settings = f"{plural('setting', len(names))} {'has' if len(names) == 1 else 'have'}"
+            texts.append(f"On {listing(networks)}, {settings} {text}: {_some_names(names)}.")
     for protocol, rows in rates[rates["warning"] != ""].groupby("protocol", sort=False):
         where = [
             f"{share(row['lost_share'])} on {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
@@ -118,10 +138,13 @@ def of_losses(
             for row in records(rows)
         ]
         texts.append(
-            f"{label(str(protocol))} lost more loads than the others: {listing(where)}. If slow "
-            "loads are those that were lost, the runs that are left make it look better than it is."
+            f"{label(str(protocol))} lost more loads than the others. Lost were {listing(where)}. If slow loads are "
+            "those that were lost, the runs that are left make it look better than it is."
         )
-    texts += [text for text in bounds["warning"] if text]
+    if resting := [text for text in bounds["warning"] if text]:
+        number = len(resting)
+        texts.append(f"{plural('verdict', number)} {'rests' if number == 1 else 'rest'} on which runs were lost.")
+        texts[-1] = " ".join([texts[-1], *resting])
     return texts
 
 
@@ -141,15 +164,15 @@ def of_rejections(tests: pd.DataFrame, rates: pd.DataFrame) -> list[str]:
             if where:
                 texts.append(
                     f"More runs over {listing([label(name) for name in names])} than over the others had a load that "
-                    f"was rejected {REJECTED[str(kind)]}: {listing(where)}. If slow loads are those that were "
-                    "rejected, the loads that count make it look better than it is."
+                    f"was rejected {REJECTED[str(kind)]}. Such runs were {listing(where)}. If slow loads are those "
+                    "that were rejected, the loads that count make it look better than it is."
                 )
         if len(some := rows[rows["warning"].str.contains(LONGER)]):
             ends = some["longer_share"]
             texts.append(
                 f"On {listing([label(name) for name in some['network']])}, loads that were rejected "
-                f"{REJECTED[str(kind)]} took longer than those of their setting that count, in "
-                f"{span(share(ends.min()), share(ends.max()))} of the comparisons (50 % by chance): slow loads are "
+                f"{REJECTED[str(kind)]} took longer than those of their setting that count. They did in "
+                f"{span(share(ends.min()), share(ends.max()))} of the comparisons (50 % by chance), so slow loads are "
                 "missing from the results."
             )
     return texts
@@ -170,43 +193,42 @@ def of_missing_times(table: pd.DataFrame) -> list[str]:
             if is_left_out
             else f"Verdicts on {name} there rest on the other loads alone."
         )
-        texts.append(f"Among the loads that count, {name} is 0 or missing in {_some_names(where)}. {consequence}")
+        texts.append(f"{name} is 0 or missing in loads that count. It is in {_some_names(where)}. {consequence}")
     return texts
 
 
 def of_balance(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
-    """Warnings about the design, from `pair_balance` and `place_test`."""
-    texts = []
+    """Warnings about the design, from `pair_balance` and `place_test`: one for the faults of the same pairs on the same
+    networks."""
+    faults_of: dict[tuple[str, str], dict[str, str]] = {}
     for fault in FAULTS:
         rows = pairs[pairs["warning"].str.split("; ").map(lambda faults, fault=fault: fault in faults)]
         if len(rows):
-            which = dict.fromkeys(pair_label(*names) for names in rows[["compared", "reference"]].to_numpy())
-            where = f"{listing(list(which))} (on {listing([label(name) for name in rows['network'].unique()])})"
-            texts.append(f"{where}: {_balance_fault(fault, rows)}")
+            names = [pair_label(*pair) for pair in rows[["compared", "reference"]].drop_duplicates().to_numpy()]
+            where = listing([label(name) for name in rows["network"].unique()])
+            faults_of.setdefault((where, listing(names)), {})[fault] = _balance_fault(fault, rows)
+    texts = [
+        f"{BALANCE[next(iter(faults))]} on {where}. {names}: {'; '.join(faults.values())}."
+        for (where, names), faults in faults_of.items()
+    ]
     return [*texts, _order(places)] if places.is_ordered else texts
 
 
 def _balance_fault(fault: str, rows: pd.DataFrame) -> str:
-    """The meaning of the fault that `rows` of `pair_balance` have."""
+    """The details of the fault that `rows` of `pair_balance` have."""
     if fault == APART:
-        share_of_blocks = (
-            f"only {_shares(rows['together'])} of the blocks have" if rows["together"].any() else "no block has"
-        )
-        return f"{share_of_blocks} both protocols, so they were compared at different times."
+        some = f"only {_shares(rows['together'])} of the blocks have" if rows["together"].any() else "no block has"
+        return f"{some} both protocols"
     if fault == INCOMPLETE:
-        return f"only {_shares(rows['complete'])} of the blocks have a valid run of both."
+        return f"only {_shares(rows['complete'])} of the blocks have a valid run of both"
     if fault == FAR:
         gap = rows["gap_minutes"].max()
         gap_text = "some have none at all" if np.isinf(gap) else f"it is typically {_duration(gap)} away"
-        return (
-            f"not measured together: {_shares(1 - rows['within_hour'])} of the runs have no partner within an hour; "
-            f"{gap_text}."
-        )
+        return f"{_shares(1 - rows['within_hour'])} of the runs have no partner within an hour, and {gap_text}"
     if fault == UNKNOWN:
-        return "whether they were measured together cannot be told, since the starts of runs are not known."
+        return "the starts of runs are not known"
     sites = sorted({site for names in rows["single_sites"] for site in names.split(", ") if site})
-    verb = "has" if len(sites) == 1 else "have"
-    return f"{listing(sites)} {verb} valid runs of one of both alone, so their means are over different sites."
+    return f"only one of both has valid runs of {listing(sites)}"
 
 
 def _shares(values: "pd.Series[float]") -> str:
@@ -220,7 +242,7 @@ def _order(places: PlaceTest) -> str:
         if np.isclose(places.effect, 1)
         else f"not measured in random order (p = {places.p:.1g})"
     )
-    return f"Protocols were {how}: what changes within a block looks like a difference between them."
+    return f"Protocols were {how}. So a change within a block looks like a difference between them."
 
 
 def of_waits(table: pd.DataFrame, cores: int | None) -> list[str]:
@@ -248,24 +270,27 @@ def of_impossible_waits(runs: pd.DataFrame) -> list[str]:
     names = listing([f"{number} of {label(str(protocol))}" for protocol, number in numbers.items()])
     return [
         f"In {plural('load', int(numbers.sum()))} ({names}), the kernel counted longer waits for a processor than a "
-        f"load can have: more than {MOST_WAITING} times as long as the load took. These waits count as missing."
+        f"load can have. They are more than {MOST_WAITING} times as long as the load took, and count as missing."
     ]
 
 
 def _different(table: pd.DataFrame) -> list[str]:
-    texts = []
+    if table.empty:
+        return []
+    pairs: dict[tuple[str, str], str] = {}
     is_longer = table["difference_ms"] > 0
     for (reference, compared, is_compared), rows in table.groupby(["reference", "compared", is_longer], sort=False):
         longer, shorter = (label(compared), label(reference))[:: 1 if is_compared else -1]
         places = rows.drop_duplicates("network")
         differences = [f"{abs(row['difference_ms']):.0f} ms on {label(row['network'])}" for row in records(places)]
-        metrics = listing([label(name) for name in rows["metric"].unique()])
-        texts.append(
-            f"{pair_label(compared, reference)}: {longer}'s loads waited longer for a processor than {shorter}'s, by "
-            f"{listing(differences)} (median, all threads of a load together). On a machine with more cores, they may "
-            f"compare differently in {metrics}."
-        )
-    return texts
+        pairs[longer, shorter] = f"{longer} against {shorter} {listing(differences)}"
+    longer_ones, shorter_ones = (listing(list(dict.fromkeys(names))) for names in zip(*pairs, strict=True))
+    metrics = listing([label(name) for name in table["metric"].unique()])
+    return [
+        f"Loads over {longer_ones} waited longer for a processor than those over {shorter_ones}. The differences are "
+        f"{'; '.join(pairs.values())} (median, all threads of a load together). On a machine with more cores, these "
+        f"protocols may compare differently in {metrics}."
+    ]
 
 
 def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
@@ -275,9 +300,9 @@ def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
     places = listing([label(name) for name in dict.fromkeys(table["network"])])
     machine = f"The machine, of {cores} cores," if cores else "The machine"
     return [
-        f"On {places}, threads that had work to do for a load waited for a processor for "
-        f"{span(share(ends.min()), share(ends.max()))} of the time. {machine} was saturated: these results are no "
-        "evidence for a machine that is not. More cores, nothing else on them, or a slower network would help."
+        f"{machine} was saturated on {places}. Threads that had work to do for a load waited for a processor for "
+        f"{span(share(ends.min()), share(ends.max()))} of the time. These results are no evidence for a machine that "
+        "is not saturated. More cores, nothing else on them, or a slower network would help."
     ]
 
 
@@ -286,8 +311,8 @@ def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[s
     (`analysis.report.verdicts`).
 
     `verdicts`: those of single sites on the family's contrasts (`analysis.statistics.contrasts`); `sensitivity`: the
-    table of that name. A few sites are exceptions. An answer depends on one site if the gain over all sites lies
-    outside the interval of the gain without that site.
+    table of that name. A few sites are exceptions. An answer depends on one site if the change over all sites
+    lies outside the interval of the change without that site.
     """
     key = ["reference", "compared", "network", "metric"]
     is_outside = (sensitivity["gain"] < sensitivity["others_low"]) | (sensitivity["gain"] > sensitivity["others_high"])
@@ -310,7 +335,7 @@ def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[s
         place, *others = contrasts
         also = f"; also {listing(others)}" if others else ""
         pair = pair_label(compared, reference)
-        texts.append(f"One site, {site}, changes the mean gain of {pair}: {place} {contrasts[place]}{also}.")
+        texts.append(f"One site, {site}, changes the mean of {pair}. Over all sites, {place} {contrasts[place]}{also}.")
     return texts
 
 
@@ -332,7 +357,7 @@ def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame)
         what = pair_label(worst["compared"], worst["reference"]) if kind == RATIO else label(worst["compared"])
         noun = "Ratios within blocks" if kind == RATIO else "Times"
         texts.append(
-            f"{noun} differ between the first and the second half of the campaign, in {len(rows)} of "
+            f"{noun} differ between the first and the second half of the campaign. They do in {len(rows)} of "
             f"{(halves['kind'] == kind).sum()} cases, most for {what} on {label(worst['network'])} "
             f"({label(worst['metric'])} {percent(worst['change'])}, {percent_interval(worst['low'], worst['high'])})."
         )
@@ -351,7 +376,7 @@ def of_carry_over(table: pd.DataFrame) -> list[str]:
         return []
     worst = rows.loc[rows["ratio_off"].idxmax()]
     return [
-        f"Times depend on which protocol was loaded before, in {len(rows)} of {len(table)} cases, most for "
+        f"Times depend on which protocol was loaded before. They do in {len(rows)} of {len(table)} cases, most for "
         f"{label(worst['metric'])} on {label(worst['network'])} ({share(worst['spread'])} longer after "
         f"{label(worst['slowest'])} than after {label(worst['fastest'])}). This alone changes ratios of two protocols "
         f"by up to {share(worst['ratio_off'])}."
@@ -375,8 +400,8 @@ def of_wandering(table: pd.DataFrame) -> list[str]:
         if wandering:
             longer = f" Intervals from {groups[kind]} are longer: {_some_names(cases)}." if cases else ""
             texts.append(
-                f"The ratio of {pair_label(*pair)} wanders while it is measured, by more than runs scatter, in "
-                f"{len(wandering)} of {len(rows)} cases.{longer}"
+                f"The ratio of {pair_label(*pair)} wanders while it is measured. It changes by more than runs scatter "
+                f"in {len(wandering)} of {len(rows)} cases.{longer}"
             )
     return texts
 

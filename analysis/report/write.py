@@ -1,4 +1,4 @@
-"""Writing the report of a campaign, of pages or of a study: its page, figures and tables."""
+"""Writing the report of a campaign, of pages or of a study: its pages, figures and tables."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,11 @@ import pandas as pd
 
 from analysis.analyses import analyse
 from analysis.findings import Findings
+from analysis.report.campaign_pages import campaign_pages
 from analysis.report.latex import family_latex, latex
-from analysis.report.page import campaign_page, study_page
+from analysis.report.page import study_page
 from analysis.report.run_files import Links
-from analysis.report.section import ReportTable, Section, with_parts
+from analysis.report.section import ANSWER, ReportTable, Section, with_parts
 from analysis.report.sections.contract import sections_of
 from analysis.report.sections.diagnostics import exclusions_of_study
 from analysis.report.sections.films import films_section
@@ -77,10 +78,11 @@ def report_and_findings(
             if findings:
                 without_formulas(findings.comparisons).to_csv(tables / "comparisons.csv", index=False)
         if findings:
-            html = campaign_page(findings, own_sections, sections, families, new / FIGURES, links)
+            pages = campaign_pages(findings, [*own_sections, *sections], families, new / FIGURES, links)
         else:
-            html = study_page(campaign, own_sections, sections, new / FIGURES, links)
-        (new / INDEX).write_text(html)
+            pages = {ANSWER: study_page(campaign, own_sections, sections, new / FIGURES, links)}
+        for name, html in pages.items():
+            (new / name).write_text(html)
     give_to_caller(into)
     return into, findings
 
@@ -139,8 +141,9 @@ def drawing(sections: Sequence[Section], folder: Path, pool: Executor) -> Iterat
 
 
 def write_tables(tables: Sequence[ReportTable], folder: Path, declared: Hypotheses | None = None) -> set[str]:
-    """Write each table as CSV and LaTeX. If a table has a part on the `declared` hypotheses, write that part as LaTeX
-    for two columns, too. Returns the names of the tables that have such a part."""
+    """Write each table that is not empty as CSV and LaTeX. If a table has a part on the `declared` hypotheses, write
+    that part as LaTeX for two columns, too. Returns the names of the tables that have such a part."""
+    tables = [table for table in tables if len(table.texts)]
     families = {table.name: family_latex(table, declared) for table in tables} if declared else {}
     for table in tables:
         without_formulas(table.data).to_csv(folder / f"{table.name}.csv", index=False)

@@ -13,7 +13,7 @@ from eyelevel.arguments import begin, campaign_folder
 from eyelevel.commands.compare import require_comparable
 from eyelevel.options import parameters_of
 
-COLUMNS = ("gain", "interval", "verdict", "between campaigns", "campaigns agree")
+COLUMNS = ("change", "interval", "verdict", "between campaigns", "campaigns agree")
 
 
 @click.command(params=parameters_of("combine"))

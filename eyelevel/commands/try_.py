@@ -71,8 +71,7 @@ def report(folder: Path) -> None:
     begin(f"reading {folder}")
 
     from analysis import hypotheses
-    from analysis.analyses import findings_with
-    from analysis.report.conclusion import TABLES
+    from analysis.report.conclusion import findings_of
     from analysis.report.write import INDEX, REPORT, write_report
     from analysis.runs import load
 
@@ -83,4 +82,4 @@ def report(folder: Path) -> None:
     index = into / INDEX
     if not index.exists() or index.stat().st_mtime < max(path.stat().st_mtime for path in sources):
         write_report(folder, [], question)
-    print_answer(folder, into, findings_with(TABLES, campaign, question))
+    print_answer(folder, into, findings_of(campaign, question))

@@ -15,7 +15,7 @@ from analysis import analyses, hypotheses
 from analysis.findings import Findings, Table
 from analysis.networks import further
 from analysis.report import tables
-from analysis.report.sections.summary import confirmatory
+from analysis.report.sections.declared import confirmatory
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
 from dataset.settings import CampaignSettings

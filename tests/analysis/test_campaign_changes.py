@@ -349,4 +349,4 @@ def test_loads_without_a_time_leave_a_comparison_open() -> None:
     assert not change.is_worse and not change.is_decided
     text = " ".join(sentences(change))
     assert "times are left out, since too many loads lack them (see below)." in text
-    assert "In B: Among the loads that count, SI is 0 or missing in 20.0 % of QUIC's on DSL (10 of 50)" in text
+    assert "In B: SI is 0 or missing in loads that count. It is in 20.0 % of QUIC's on DSL (10 of 50)" in text

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 from support.analysis_truth import campaign_table, simulated_table
-from support.first_screens import findings_of
 
 from analysis import diagnostics, hypotheses, stability
+from analysis.report.conclusion import findings_of
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.statistics.hypotheses import Pair

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from support.first_screens import LazyFindings, findings_of
+from support.first_screens import said
 from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, losses
 from analysis.attempts import exclusions, rejections
-from analysis.report.sections.summary import answer, success
-from analysis.report.sections.summary import confirmatory as table_of_verdicts
+from analysis.report.conclusion import LazyFindings, findings_of
+from analysis.report.first_screen import success
+from analysis.report.sections.declared import confirmatory as table_of_verdicts
 from analysis.report.sentences import headlines, warnings
 from analysis.report.warnings import of_losses, of_rejections, runs_missing
 from analysis.runs import CampaignTable
@@ -231,16 +232,15 @@ def test_the_range_of_equivalence_is_symmetric_in_logarithms(
 def answer_with(lost: Mapping[str, float], seed: int = 1) -> str:
     """The answer on a campaign in which QUIC takes 10 % less time, and the protocols lose these shares of loads."""
     table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), seed)
-    (text,) = answer(findings_of(table, hypotheses.load()))
+    text = said(findings_of(table, hypotheses.load()))
     assert "faster" in text and "not decided" not in text
     return text
 
 
 def test_the_answer_tells_the_shares_lost_and_whether_they_differ() -> None:
     text = answer_with({"quic dsl": 1 / 8, "tcp+ lte": 1 / 8})
-    assert re.search(
-        r"Lost loads: on DSL QUIC 1\d\.\d % and TCP\+ 0\.0 % \(shown to differ\); on LTE QUIC 0\.0 % ", text
-    )
+    shares = r"On DSL QUIC 1\d\.\d % and TCP\+ 0\.0 % \(shown to differ\); on LTE QUIC 0\.0 % "
+    assert re.search(rf"Loads were lost, and the answer is about the others\. {shares}", text)
     assert "as long as the slowest load of its page" in text
     alike = answer_with(dict.fromkeys(("tcp", "tcp+", "quic"), 1 / 8))
     assert alike.count("(no difference shown)") == 2 and "among loads that succeeded" not in alike
@@ -255,9 +255,10 @@ def with_losses_on_dsl() -> LazyFindings:
 def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_that_succeeded() -> None:
     """One in eight of QUIC's loads on DSL never ends; those that end take 10 % less."""
     findings = with_losses_on_dsl()
-    (text,) = answer(findings)
-    assert text.startswith("QUIC against TCP+: faster in 2 of 4 (")
-    assert "faster among loads that succeeded in 2 of 4 (" in text
+    text = said(findings)
+    beginning = "On average, QUIC shows these 12 pages sooner than TCP+ on LTE and among loads that succeeded on DSL."
+    assert text.startswith(beginning)
+    assert text.count(": faster, -") == 2 and text.count(": faster among loads that succeeded, -") == 2
     dsl, lte = headlines(findings)
     assert ": faster among loads that succeeded." in dsl and ": faster." in lte
     words = table_of_verdicts(findings).texts.set_index("network")["verdict"]
@@ -267,7 +268,7 @@ def test_a_verdict_on_protocols_that_lose_loads_unequally_is_one_among_loads_tha
 def test_the_answer_names_the_ends_of_the_pair_and_networks_that_they_are_of() -> None:
     findings = with_losses_on_dsl()
     bounds = findings["loss_bounds"].set_index("network").loc["dsl"]
-    (text,) = answer(findings)
+    text = said(findings)
     assert f"between {percent(bounds['gain_low'].min())} and {percent(bounds['gain_high'].max())}." in text
 
 
@@ -275,8 +276,8 @@ def test_the_answer_tells_of_losses_that_no_protocol_has_more_of() -> None:
     lost = {"tcp+ lte": 1 / 8, "quic lte": 1 / 8, "tcp lte": 1 / 8}
     table = campaign(World(effects={"quic": -0.1}, lost=lost, runs=31), 1)
     assert guilty(table) == []
-    assert "Lost loads: on LTE QUIC 1" in (text := answer_with(lost))
-    assert "DSL" not in text
+    _, title, details = answer_with(lost).partition("Loads were lost")
+    assert title and ". On LTE QUIC 1" in details and "DSL" not in details
 
 
 def test_the_answer_tells_of_few_losses_only_if_the_verdict_rests_on_them() -> None:
@@ -285,11 +286,11 @@ def test_the_answer_tells_of_few_losses_only_if_the_verdict_rests_on_them() -> N
     findings = findings_of(table, hypotheses.load())
     bounds = findings["loss_bounds"]
     assert bounds["lost_compared"].min() > 0 and bounds["warning"].eq("").all() and guilty(table) == []
-    (text,) = answer(findings)
-    assert "Lost" not in text
+    text = said(findings)
+    assert "were lost" not in text
     findings.store["loss_bounds"] = bounds.assign(warning=np.where(bounds["network"] == "lte", "rests on", ""))
-    (text,) = answer(findings)
-    assert "Lost loads: on LTE QUIC 2" in text
+    text = said(findings)
+    assert "Loads were lost, and the answer is about the others. On LTE QUIC 2" in text
 
 
 # Noise of 25 %, eight pages and 31 runs, as in the review's campaign of slow loads that the machine rejects.
@@ -301,11 +302,12 @@ def test_slow_loads_that_the_machine_rejects_are_warned_of_and_named_in_the_verd
     again, so QUIC looks faster."""
     findings = findings_of(campaign(replace(NOISY, busy={"quic": 1.1}), 1), hypotheses.load())
     texts = " ".join(warnings(findings))
-    assert "More runs over QUIC than over the others had a load that was rejected for the machine: " in texts
+    assert "More runs over QUIC than over the others had a load that was rejected for the machine. " in texts
     assert "On DSL and LTE, loads that were rejected for the machine took longer than those of their setting" in texts
-    (text,) = answer(findings)
-    assert "faster in" in text
-    assert text.endswith(" On DSL and LTE, the verdicts rest on which loads were rejected for the machine.")
+    text = said(findings)
+    assert ": faster, -" in text
+    end = "Verdicts rest on which loads were rejected for the machine. The networks are DSL and LTE."
+    assert text.endswith(end)
 
 
 @pytest.mark.slow
@@ -328,7 +330,7 @@ def test_slow_loads_that_are_rejected_over_all_protocols_alike_are_warned_of() -
 def test_rejections_at_random_are_harmless() -> None:
     findings = findings_of(campaign(replace(NOISY, busy=0.08), 1), hypotheses.load())
     assert findings["rejections"]["runs"].min() > 20
-    assert [text for text in [*warnings(findings), *answer(findings)] if "rejected" in text] == []
+    assert "rejected" not in " ".join([*warnings(findings), said(findings)])
 
 
 def test_a_load_without_a_load_time_is_compared_by_the_duration_of_its_attempt() -> None:

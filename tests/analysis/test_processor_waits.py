@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 import pytest
-from support.first_screens import findings_of
 from support.worlds import World, campaign
 
 from analysis import hypotheses
 from analysis.processor import BUSY, COLUMNS, DIFFERENT, MOST_WAITING
-from analysis.report.sections.summary import confirmatory
-from analysis.report.warnings import of_impossible_waits, of_waits
+from analysis.report.conclusion import findings_of
+from analysis.report.sections.declared import confirmatory
+from analysis.report.warnings import of_impossible_waits, of_waits, titled
 from analysis.runs import CampaignTable, load, rows_of
 from base.places import PROJECT
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
@@ -42,22 +42,24 @@ def test_waits_of_a_protocol_that_are_as_large_as_its_difference_are_named() -> 
     assert ratio.to_numpy() == pytest.approx(2.2, rel=0.15)
     assert (table["difference_ms"] > 0).all()
     (text,) = of_waits(table, 2)
-    assert text.startswith("QUIC against TCP+: QUIC's loads waited longer for a processor than TCP+'s, by ")
+    title, details = titled(text)
+    assert title == "Loads over QUIC waited longer for a processor than those over TCP+."
+    assert details.startswith("The differences are QUIC against TCP+ ")
     assert "ms on DSL and " in text and "ms on LTE (" in text
-    assert "they may compare differently in SI and PLT" in text
+    assert "these protocols may compare differently in SI and PLT" in text
 
 
 @pytest.mark.parametrize("effect", [0.1, -0.1])
 def test_no_direction_is_inferred_from_waits(effect: float) -> None:
     (text, *_) = of_waits(waits_of(waiting(effect, {"quic": 3})), 2)
-    assert text.startswith("QUIC against TCP+: QUIC's loads waited longer")
+    assert text.startswith("Loads over QUIC waited longer for a processor than those over TCP+.")
     assert "larger" not in text and "smaller" not in text
 
 
 def test_results_of_a_saturated_machine_are_no_evidence_for_another() -> None:
     texts = of_waits(waits_of(waiting(-0.1, {"tcp+": 5, "quic": 15})), 2)
     assert ["waited longer" in text for text in texts] == [True, False]
-    assert "was saturated: these results are no evidence for a machine that is not" in texts[-1]
+    assert "These results are no evidence for a machine that is not saturated" in texts[-1]
     assert not any("larger" in text or "smaller" in text for text in texts)
 
 
@@ -115,8 +117,8 @@ def test_waiting_for_most_of_the_time_is_said_whatever_the_difference() -> None:
     table = waits_of(waiting(0.0, dict.fromkeys(("tcp", "tcp+", "quic"), 5)))
     assert set(table["warning"]) == {BUSY}
     (text,) = of_waits(table, 2)
-    assert text.startswith("On DSL and LTE, threads that had work")
-    assert "of 2 cores, was saturated" in text and "More cores" in text
+    assert text.startswith("The machine, of 2 cores, was saturated on DSL and LTE. Threads that had work")
+    assert "More cores" in text
 
 
 def test_protocols_that_wait_alike_are_not_named() -> None:
@@ -134,8 +136,8 @@ def test_an_older_campaign_has_no_waits_and_no_warning() -> None:
 
 def test_the_table_of_hypotheses_marks_these_gains_alone() -> None:
     marked = confirmatory(findings_of(waiting(0.1, {"quic": 2}), DECLARED))
-    assert marked.texts["gain"].str.endswith("%*").all()
+    assert marked.texts["change"].str.endswith("%*").all()
     assert "* The loads of one protocol waited longer" in marked.note
     unmarked = confirmatory(findings_of(waiting(0.1), DECLARED))
-    assert not unmarked.texts["gain"].str.contains("*", regex=False).any()
+    assert not unmarked.texts["change"].str.contains("*", regex=False).any()
     assert "waited" not in unmarked.note

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.first_screens import findings_of
 from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses
+from analysis.report.conclusion import findings_of
 from analysis.report.sentences import headlines, warnings
 from analysis.runs import CampaignTable
 from analysis.samples import blocks_of, missing_times, samples_of
@@ -125,7 +125,9 @@ def test_a_metric_that_a_quarter_of_the_loads_lacks_has_no_verdict(value: float)
     for row in missing.itertuples():
         share, place = f"{100 * row.missing / row.loads:.1f} %", row.network.upper()
         assert f"{share} of QUIC's on {place} ({row.missing} of 120)" in text
-    assert text.startswith("Among the loads that count, SI is") and text.endswith("there is no verdict on SI there.")
+    assert text.startswith("SI is 0 or missing in loads that count. ") and text.endswith(
+        "there is no verdict on SI there."
+    )
     assert not any("Valid runs lack" in text for text in texts)
     assert any("no block has a usable SI of both" in text for text in headlines(findings))
 

@@ -181,7 +181,7 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     (folder / "campaign.json").write_text(json.dumps({**document, "study": {}}))
     ((ended, output),) = toys(tmp_path, ["report", str(folder)])
     assert ended == 0, output
-    assert "Weight" in (folder / "report" / "index.html").read_text()
+    assert "Weight" in (folder / "report" / "everything.html").read_text()
     with (folder / "report" / "tables" / "comparisons.csv").open() as file:
         (compared,) = (row for row in csv.DictReader(file) if row["metric"] == "weight")
     assert 40 <= float(compared["mean_reference"]) < 50 and 40 <= float(compared["mean_compared"]) < 50

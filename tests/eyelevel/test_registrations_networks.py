@@ -152,4 +152,4 @@ def test_an_impairment_is_followed_to_the_report(tmp_path: Path) -> None:
     assert "Mahimahi's shells have no blinks (blink_packets)" in refusal
     assert "blink_packets" in (testbed.results / "campaign.json").read_text()
     testbed.report(testbed.results)
-    assert "blinks for 200 packets" in (testbed.results / "report" / "index.html").read_text()
+    assert "blinks for 200 packets" in (testbed.results / "report" / "everything.html").read_text()

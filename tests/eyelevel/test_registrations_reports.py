@@ -46,12 +46,12 @@ def test_a_section_is_followed_to_the_report(tmp_path: Path) -> None:
     write(testbed.results, Truth(2, ("lte",), ("tcp", "quic"), runs=3))
     testbed.report(testbed.results, "toy_order")
     report = testbed.results / "report"
-    page = (report / "index.html").read_text()
+    answer, page = ((report / name).read_text() for name in ("index.html", "everything.html"))
     runs = pd.read_csv(testbed.results / "runs.csv")
     sentence = f"The longest took {runs['plt'].max():.0f} ms."
-    summary, section = page.split('<section id="toy">')
-    assert sentence in summary and sentence in section
-    assert 'href="#toy">The longest loads</a>' in summary
+    contents, section = page.split('<section id="toy">')
+    assert sentence in answer and 'href="everything.html#toy"' in answer and sentence in section
+    assert 'href="#toy">The longest loads</a>' in contents
     assert "Of 12 runs." in section and (report / "figures" / "toy_order.pdf").exists()
     longest = pd.read_csv(report / "tables" / "toy_longest.csv").set_index("protocol")["plt"]
     assert longest.to_dict() == runs.groupby("protocol")["plt"].max().to_dict()

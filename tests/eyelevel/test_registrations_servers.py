@@ -345,7 +345,7 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     runs = pd.read_csv(campaign / "runs.csv").set_index("protocol")
     assert set(runs.index[runs["valid"]]) == {"tcp", "toy"}, runs["reason"].tolist()
     runs = runs[runs["valid"]]
-    page = (campaign / "report" / "index.html").read_text()
+    page = (campaign / "report" / "everything.html").read_text()
     # The server answers as NGINX does.
     assert (runs.loc["toy", ["served", "missed"]] == runs.loc["tcp", ["served", "missed"]]).all()
     assert (campaign / runs.loc["toy", "folder"] / "requests.tsv").read_text().startswith("exact\tGET\thttps://")
@@ -400,7 +400,7 @@ def test_a_kind_of_hop_is_followed_to_the_report(testbed: Checkout, campaign: Pa
         hop = json.loads((campaign / folder / "replay.json").read_text())["hop"]
         assert (hop["kind"], hop["program"], hop["packets_beside"]) == ("toy", "toy-hop 1.0", 0)
         assert 0 < hop["opened"] == hop["accepted"]
-    page = (campaign / "report" / "index.html").read_text()
+    page = (campaign / "report" / "everything.html").read_text()
     assert "hop (toy, cubic, initial window 10), then 20 ms" in page
 
 
@@ -413,7 +413,7 @@ def test_an_importer_is_followed_to_the_report(testbed: Checkout, campaign: Path
     runs = pd.read_csv(campaign / "runs.csv")
     valid = runs.loc[runs["valid"], ["site", "served", "missed"]]
     assert valid.to_numpy().tolist() == [["toys", 2, 0]] * 2
-    assert "toys" in (campaign / "report" / "index.html").read_text()
+    assert "toys" in (campaign / "report" / "everything.html").read_text()
 
 
 def test_a_server_refuses_what_it_cannot_do(tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ printed, including the number of campaigns with skewed samples.
 from collections import Counter
 
 import pytest
-from support.first_screens import PHRASES, findings_of, of_kind, without
+from support.first_screens import PHRASES, of_kind, without
 from support.known_campaigns import DRIFT, FEW, NO_COLUMN, NOT_TOGETHER, UNUSUAL
 from support.rates import lower_bound, tell, upper_bound
 from support.worlds import World, campaign
 
 from analysis import hypotheses
+from analysis.report.conclusion import findings_of
 from analysis.report.sentences import warnings
 
 # The largest allowed share of faultless campaigns with a warning.

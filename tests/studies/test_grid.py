@@ -371,4 +371,4 @@ def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Brow
     assert "1 cell cannot finish in the 5 s that a load may take." in text
     assert browser.run("return [...document.images].filter((one) => one.src && !one.naturalWidth).length") == 0
     files = {path.name for path in (measured / "report").glob("*/*")}
-    assert {"heatmap_quic.pdf", "heatmap_quic.png", "grid_cells.csv", "grid_cells.tex", "validation.csv"} <= files
+    assert {"heatmap_quic.pdf", "heatmap_quic.png", "grid_cells.csv", "grid_cells.tex", "settings.csv"} <= files

@@ -417,5 +417,5 @@ def test_a_machine_that_was_too_busy_is_said_unless_it_was_slowed_on_purpose(
     said = section(folder)
     assert said
     text = " ".join(said.paragraphs)
-    assert ("On LTE, threads that had work to do for a load waited" in text) == is_said
-    assert ("The machine, of 2 cores, was saturated" in text) == is_said
+    assert ("Threads that had work to do for a load waited" in text) == is_said
+    assert ("The machine, of 2 cores, was saturated on LTE" in text) == is_said

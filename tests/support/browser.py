@@ -57,8 +57,9 @@ class Browser(Session):
         self._devtools("Emulation.setEmulatedMedia", {"features": features})
 
     def print_page(self) -> bytes:
-        """The printed page, as PDF."""
-        return base64.b64decode(self._devtools("Page.printToPDF", {"preferCSSPageSize": True})["data"])
+        """The page printed on A4, as PDF."""
+        paper = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}
+        return base64.b64decode(self._devtools("Page.printToPDF", paper)["data"])
 
     def eventually(self, script: str) -> Any:
         """The value of the promise that `script` returns."""

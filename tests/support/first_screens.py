@@ -6,23 +6,20 @@ PYTHONPATH=tests python -m support.first_screens > docs/contributors/known-campa
 """
 
 import re
-from collections import ChainMap
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from analysis.analyses import STAGES
-from analysis.findings import Findings, Table
+from analysis.findings import Findings
 from analysis.hypotheses import of_campaign
-from analysis.report.sections.summary import answer
-from analysis.report.sentences import warnings
-from analysis.runs import CampaignTable, load
-from analysis.samples import samples_of
-from analysis.statistics.hypotheses import Hypotheses
+from analysis.report.conclusion import LazyFindings, findings_of
+from analysis.report.first_screen import answer
+from analysis.report.sentences import remarks, warnings
+from analysis.runs import load
 from support.known_campaigns import (
     ADDED,
     CAMPAIGNS,
@@ -54,7 +51,7 @@ PHRASES = {
     DRIFT: "from the first block to the last|first and the second half",
     LOSSES: "lost more loads|rests on which runs were lost",
     DISAGREEMENT: "Pages differ|has exceptions",
-    ONE_SITE: "changes the mean gain of",
+    ONE_SITE: "changes the mean of",
     ADDED: "added after the first run",
     PROCESSOR: "longer for a processor|waited for a processor",
     IMPOSSIBLE: "longer waits for a processor than a load can have",
@@ -65,7 +62,6 @@ PHRASES = {
     FEW: "The fewest valid runs of a setting|intervals over sites are wide",
     UNUSUAL: "comparisons of single sites have unusual runs",
 }
-ALL_ANALYSES = ChainMap(*map(dict, STAGES))
 HEAD = """\
 # Known campaigns
 
@@ -83,22 +79,9 @@ something false. `PYTHONPATH=tests python -m support.known_campaigns late result
 """
 
 
-@dataclass(frozen=True, eq=False)
-class LazyFindings(Findings):
-    """Findings that compute each table on demand: the first screen needs only a fraction of the time of all tables."""
-
-    store: dict[str, pd.DataFrame] = field(default_factory=dict)
-
-    def __getitem__(self, name: Table) -> pd.DataFrame:
-        """The table of the analysis `name`."""
-        if name not in self.store:
-            self.store[name] = ALL_ANALYSES[name](self)
-        return self.store[name]
-
-
 @dataclass(frozen=True)
 class Screen:
-    """The answer and the warnings of a first screen, the verdicts on which they rest
+    """The answer, the warnings and the remarks of a first screen, the verdicts on which they rest
     (`analysis.statistics.confirmatory`), and the findings that have them."""
 
     answer: list[str]
@@ -107,18 +90,17 @@ class Screen:
     findings: LazyFindings
 
 
-def findings_of(campaign: CampaignTable, declaration: Hypotheses) -> LazyFindings:
-    """The findings of `campaign` under the hypotheses of `declaration`, as from `analysis.analyses.analyse`."""
-    samples = samples_of(campaign)
-    hypotheses = declaration.restricted_to(samples.protocols, samples.metrics)
-    return LazyFindings(campaign, samples, hypotheses, declaration.restricted_to(campaign.protocols, campaign.metrics))
-
-
 def screen(folder: Path) -> Screen:
     """The first screen of the campaign in `folder`."""
     campaign = load(folder)
     findings = findings_of(campaign, of_campaign(folder, campaign.document))
-    return Screen(answer(findings), warnings(findings), findings["confirmatory"], findings)
+    texts = [*warnings(findings), *remarks(findings)]
+    return Screen(answer(findings), texts, findings["confirmatory"], findings)
+
+
+def said(findings: Findings) -> str:
+    """The answer of the first screen on `findings` as one text."""
+    return " ".join(answer(findings))
 
 
 @cache

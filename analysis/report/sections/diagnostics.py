@@ -19,9 +19,8 @@ def sections(findings: Findings) -> list[Section]:
 
 def diagnostics(findings: Findings) -> Section:
     """The section of the diagnostics."""
-    aa_tests = ["calibration"] if findings.aa_pairs else []
     order = ("steps", "carry_over", "wandering")
-    names = ("halves", "drift", "processor_waits", *order, *aa_tests, "link_use", "places")
+    names = ("halves", "drift", "processor_waits", *order, "calibration", "link_use", "places")
     unusual = ("unusual",) if len(findings["contrasts"]) else ()
     return Section(
         "diagnostics",

@@ -9,7 +9,7 @@ from analysis.report import alternatives
 from analysis.report.run_files import files_of
 from analysis.report.section import ReportFigure, Section
 from analysis.runs import rows_of
-from analysis.text import label
+from analysis.text import label, listing
 from base.errors import EyelevelError
 from films.kept import film_of, small_copy
 
@@ -29,11 +29,12 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
     groups: list[list[Strip]] = []
     films_by_network: list[list[tuple[Shot, bytes]]] = []
     missing: list[str] = []
+    without_films: list[str] = []
     free_bytes = PAGE_BYTES
     for network in findings.samples.networks:
         shots = _shots(findings, network, site)
         if not shots:
-            missing.append(f"There are no films of {site or 'any site'} on {network} for any declared pair.")
+            without_films.append(label(network))
             continue
         try:
             groups.append(strips(shots))
@@ -46,6 +47,8 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
             missing.append(f"The films of {shots[0].site} on {network} are too large for this page.")
         elif copies:
             films_by_network.append(copies)
+    if groups and without_films:
+        missing.append(f"No pair of films of {site or 'a site'} was kept on {listing(without_films)}.")
     titles: dict[str, str] = {}
     if groups and waterfalls:
         from analysis.report.waterfalls.page import write_waterfalls

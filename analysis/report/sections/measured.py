@@ -17,6 +17,7 @@ from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.sections.contract import CampaignSection
 from analysis.report.tables import report_table, tables_of
 from analysis.runs import CampaignTable
+from analysis.statistics.outcomes import LEAST_SITES
 from analysis.text import NOTHING, label, plural
 from dataset.checks import UNCHECKED
 from tuning.protocols import Protocol
@@ -32,11 +33,13 @@ def sections(findings: Findings) -> list[Section]:
     campaign, samples = findings.campaign, findings.samples
     settings = setting_tables(campaign, samples.protocols, samples.networks, findings["spread"])
     figures: tuple[ReportFigure, ...] = ()
-    if len(sites := findings["sites"]):
+    if len(sites := findings["sites"]) >= LEAST_SITES:
         caption = "Download size and number of servers of each site."
         figures = (ReportFigure("figure1", caption, figure1.draw, (sites,), alternatives.sites(sites)),)
-    of_sites = Section("sites", "Sites", figures=figures, tables=tables_of(findings, "figure1_sites", "variants"))
-    return [Section(NAME, "Measured", tables=tuple(settings), parts=(of_sites,))]
+    missing = [name for name in samples.sites if name not in set(sites["site"])]
+    tables, values = tables_of(findings, "figure1_sites", "variants"), {"missing": missing}
+    of_sites = Section("sites", "Sites", figures=figures, tables=tables, values=values)
+    return [Section(NAME, "Settings and sites", tables=tuple(settings), parts=(of_sites,))]
 
 
 def measured_of_study(campaign: CampaignTable) -> Section:
@@ -45,7 +48,7 @@ def measured_of_study(campaign: CampaignTable) -> Section:
     settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
     used = link_use(campaign.runs)
     settings += [report_table("link_use", used)] if len(used) else []
-    return Section(NAME, "What was measured", tables=tuple(settings))
+    return Section(NAME, "Settings", tables=tuple(settings))
 
 
 def setting_tables(
@@ -120,14 +123,18 @@ def validation(campaign: CampaignTable) -> ReportTable:
     data = campaign.validation
     is_unchecked = data["measured"].astype(str).str.startswith(UNCHECKED)
     verdicts = data["passed"].map({True: "ok", False: "FAILED"}).mask(is_unchecked, NOTHING)
-    failures = int((~data["passed"].astype(bool)).sum())
-    summary = (
-        f"{plural('check', int((~is_unchecked).sum()))} before the first run, {failures} failed."
-        if len(data)
-        else "This campaign was made without: nothing shows that its networks and protocols were as configured."
-    )
-    table = report_table("validation", data, summary=summary)
+    table = report_table("validation", data, summary=validation_summary(campaign))
     return replace(table, texts=table.texts.assign(verdict=verdicts))
+
+
+def validation_summary(campaign: CampaignTable) -> str:
+    """How many checks there were, and how many failed."""
+    data = campaign.validation
+    if data.empty:
+        return "None: nothing shows that networks and protocols were as configured."
+    checked = data[~data["measured"].astype(str).str.startswith(UNCHECKED)]
+    failures = int((~data["passed"].astype(bool)).sum())
+    return f"{plural('check', len(checked))} before the first run, {failures} failed."
 
 
 SECTION = CampaignSection(NAME, place=10, of=sections)

@@ -51,10 +51,10 @@ to change by less than {program_margin} (two one-sided tests). Not decided: neit
 title = "The contrast with each of the programs"
 columns = [
     "network", "metric", [["measured_compared", "measured_reference"], "measured", "pair_label"],
-    [["servers", "browser"], "with", "program"], "sites", "blocks", ["gain", "gain", "percent"],
+    [["servers", "browser"], "with", "program"], "sites", "blocks", ["gain", "change", "percent"],
     [["gain_low", "gain_high"], "{confidence} interval", "percent_interval"],
 ]
-note = "Gain: of the ratios within blocks, on average over the sites of this campaign. Each server with settings of \
+note = "Change: of the ratios within blocks, on average over the sites of this campaign. Each server with settings of \
 QUIC is represented by the first one whose congestion control is that of the declared contrast (else by its first \
 one), against the server's first setting of TCP, or against the contrast's own where the server has none; the \
 settings that these are compared with have rows, too."
@@ -96,9 +96,10 @@ def _figures(gains: pd.DataFrame, differences: pd.DataFrame, confidence: float) 
         if of_contrast.empty:
             continue
         caption = (
-            f"{pair_label(compared, reference)} with each of the programs, in {label(metric)}: the gain over the sites "
-            f"of this campaign, with its {level(confidence)} interval. Colours say whether the contrast depends on the "
-            "program: servers are compared within a browser, and browsers with the servers of the declared contrast."
+            f"{pair_label(compared, reference)} with each of the programs, in {label(metric)}: the change over the "
+            f"sites of this campaign, with its {level(confidence)} interval. Colours say whether the contrast depends "
+            "on the program: servers are compared within a browser, and browsers with the servers of the declared "
+            "contrast."
         )
         name = file_name(f"programs_{compared}_against_{reference}_{metric}")
         arguments = (rows, of_contrast, tuple(dict.fromkeys(rows["network"])))

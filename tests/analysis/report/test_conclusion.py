@@ -7,8 +7,7 @@ import pytest
 from support.worlds import World, campaign
 
 from analysis import hypotheses
-from analysis.analyses import findings_with
-from analysis.report.conclusion import TABLES, Conclusion, conclusion
+from analysis.report.conclusion import Conclusion, conclusion, findings_of
 from analysis.runs import CampaignTable, load
 from base.places import PROJECT
 from eyelevel.simulate import Truth, write
@@ -24,7 +23,7 @@ def concluded(folder: Path, truth: Truth) -> Conclusion:
 
 def of_campaign(table: CampaignTable) -> Conclusion:
     declared = hypotheses.of_campaign(table.folder, table.document) if table.folder != Path() else hypotheses.load()
-    return conclusion(findings_with(TABLES, table, declared))
+    return conclusion(findings_of(table, declared))
 
 
 @pytest.mark.parametrize(
@@ -50,16 +49,23 @@ def test_an_open_question_names_the_loads_that_would_decide_it(tmp_path: Path) -
     truth = replace(ONE, runs=5, effects={"quic": -0.1}, noise_sd=0.06, block_sd=0)
     result = concluded(tmp_path / "open", truth)
     assert result.runs and 5 < result.runs < 500
-    assert result.sentences[0].endswith(f"; about {result.runs} loads of each would probably decide it.")
-    decided = concluded(tmp_path / "decided", replace(truth, runs=2 * result.runs))
+    assert result.sentences[0].endswith(f"; about {result.runs - 5} further loads of each would probably decide it.")
+    decided = concluded(tmp_path / "decided", replace(truth, runs=result.runs))
     assert decided.runs is None
     assert " sooner than " in decided.sentences[0]
+
+
+def test_a_campaign_that_was_stopped_is_to_be_resumed_first(tmp_path: Path) -> None:
+    truth = replace(ONE, runs=5, effects={"quic": -0.1}, noise_sd=0.06, block_sd=0)
+    table = load(write(tmp_path / "c", truth, ANSWER))
+    document = replace(table.document, settings=replace(table.document.settings, runs=400))
+    assert of_campaign(replace(table, document=document)).runs == 400
 
 
 def test_a_difference_near_zero_needs_too_many_loads_to_propose_them(tmp_path: Path) -> None:
     result = concluded(tmp_path / "c", replace(ONE, runs=5, effects={"quic": -0.001}, noise_sd=0.3, seed=3))
     assert result.runs is None
-    assert "; more than 500 loads of each would be needed." in result.sentences[0]
+    assert "; more than 500 further loads of each would be needed." in result.sentences[0]
 
 
 def test_one_load_is_too_few_for_an_interval_and_for_a_forecast(tmp_path: Path) -> None:
@@ -72,7 +78,7 @@ def test_a_campaign_of_several_networks_has_a_sentence_for_each_pair() -> None:
     table = campaign(World(effects={"quic": -0.2}), 1)
     result = of_campaign(table)
     assert len(result.sentences) == 1
-    assert result.sentences[0].startswith("QUIC against TCP+, SI (Speed Index): faster on DSL (-")
+    assert result.sentences[0] == "On average, QUIC shows these 12 pages sooner than TCP+ on DSL and LTE."
     assert result.waterfall == {"SITE": "s00", "NET": result.waterfall["NET"], "PROTO": "tcp+,quic"}
 
 
@@ -87,5 +93,7 @@ def test_a_difference_that_something_else_may_explain_is_doubted() -> None:
 
 def test_the_reference_campaign_is_concluded_as_its_document_says() -> None:
     result = of_campaign(load(PROJECT / "data" / "reference"))
-    assert result.sentences[0].endswith("not decided on DSL and DA2GC; faster on LTE (-10.0 %) and MSS (-19.8 %).")
+    assert result.sentences[0] == (
+        "On average, QUIC shows these 11 pages sooner than TCP+ on LTE and MSS; not decided on DSL and DA2GC."
+    )
     assert len(result.sentences) == 3

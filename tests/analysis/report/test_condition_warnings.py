@@ -15,7 +15,7 @@ TWO = Lanes(2, lanes_of(2, [(0,), (1,)]))
 def test_lanes_that_nobody_measured_are_a_warning() -> None:
     document = replace(campaign_document(lanes=2), lanes={"here": TWO.record()})
     (warning,) = of_lanes(document)
-    assert warning.startswith("On here, 2 runs were made at once, in lanes, since somebody said so: ")
+    assert warning.startswith("On here, 2 runs were made at once, in lanes, since somebody said so. ")
     assert lane_facts(document) == {"lanes of here": "2: a number that was given"}
 
 
@@ -64,4 +64,4 @@ def test_a_campaign_in_upstream_mahimahi_says_so_and_in_what_that_differs() -> N
     document = campaign_document({"timekeeping": "ordinary priority", "mahimahi": "mahimahi 0.98"})
     document = replace(document, settings=replace(document.settings, shells="mahimahi"))
     (warning,) = of_timekeeping(document)
-    assert "by the shells of mahimahi 0.98, not by ours: in whole milliseconds" in warning
+    assert "by the shells of mahimahi 0.98, not by ours. These emulate in whole milliseconds" in warning

@@ -55,7 +55,7 @@ def test_runs_that_were_raised_are_looks_and_told(campaign: CampaignTable) -> No
     looks = looks_of(raised)
     assert looks and (looks.blocks, looks.planned, looks.may_end) == ((2, 3, 4), 2, True)
     (text,) = warnings(raised)
-    assert "was raised: 2 to 4." in text
+    assert "was raised after the first run: 2 to 4." in text
 
 
 @pytest.mark.parametrize(("runs", "blocks"), [([31], (*LOOKS, 31)), ([7, 31], (5, 7, 10, 15, 20, 25, 31))])
@@ -69,7 +69,7 @@ def test_the_looks_of_a_rule_whose_end_was_raised_are_those_of_both_ends(
 def test_a_campaign_that_is_not_over_says_so(campaign: CampaignTable) -> None:
     (text,) = warnings(with_settings(declaring(campaign, runs=[5]), runs=5))
     assert text == (
-        "The campaign is not over: 4 of 5 declared runs of each setting were tried; 8 planned runs were not. Verdicts "
+        "The campaign is not over: 4 of 5 declared runs of each setting were tried. 8 planned runs were not. Verdicts "
         "hold also if it ends here: there is a look after fixed numbers of runs, and each spends its part of the error."
     )
     # The campaign is over if the other runs were given up.

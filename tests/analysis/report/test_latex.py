@@ -46,7 +46,7 @@ def test_a_family_table_has_the_declared_hypotheses_alone() -> None:
             ("QUIC", "TCP", "DSL", "SI", "-6.0 %", "faster"),
             ("QUIC", "TCP+", "DSL", "FVC", "-5.0 %", "faster"),
         ],
-        columns=["protocol", "against", "network", "metric", "gain", "verdict"],
+        columns=["protocol", "against", "network", "metric", "change", "verdict"],
     )
     declared = hypotheses.load().restricted_to(("tcp", "tcp+", "quic"), ("fvc", "si", "plt"))
     text = family_latex(ReportTable("confirmatory", "Declared", texts, texts), declared)

@@ -1,4 +1,4 @@
-"""The report of a campaign: its files, and its page in the packaged browser."""
+"""The report of a campaign: its files, and its pages in the packaged browser."""
 
 import hashlib
 import json
@@ -24,8 +24,10 @@ from support.pdf import page_texts
 from support.validations import KNOWN, write_validation
 
 from analysis.hypotheses import DECLARED
+from analysis.report.section import ANSWER, EVERYTHING, PAPER
 from analysis.report.sections.comparisons import script_json
 from analysis.runs import KEYS
+from analysis.text import percent, percent_interval
 from base.places import PROJECT
 from dataset import metrics
 from dataset.table import require_document, write_document
@@ -35,6 +37,8 @@ from measure.campaign.server_choices import choices_of_server
 
 pytestmark = pytest.mark.slow
 
+PAGES = (ANSWER, PAPER, EVERYTHING)
+REFERENCE = PROJECT / "data" / "reference" / "report"
 EXAMPLE = PROJECT / "analysis" / "figures" / "example_figure3.py"
 
 TRUTH = Truth(
@@ -91,14 +95,25 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def opened(browser: Browser, campaign: Path) -> Browser:
-    """The browser with the report's page in a wide window."""
+def opened(browser: Browser, campaign: Path, request: pytest.FixtureRequest) -> Browser:
+    """The browser with a page of the report in a wide window: that with everything, unless a test names another."""
     browser.narrow(1400)
-    browser.open((campaign / "report" / "index.html").as_uri())
+    browser.open((campaign / "report" / getattr(request, "param", EVERYTHING)).as_uri())
     return browser
 
 
-def test_the_page_loads_nothing_and_complains_of_nothing(opened: Browser) -> None:
+def opening(*pages: str) -> pytest.MarkDecorator:
+    """Runs a test with each of these pages `opened`."""
+    return pytest.mark.parametrize("opened", pages, indirect=True)
+
+
+def read_page(folder: Path, page: str = ANSWER) -> str:
+    """A page of the report of the campaign in `folder`."""
+    return (folder / "report" / page).read_text()
+
+
+@opening(*PAGES)
+def test_a_page_loads_nothing_and_complains_of_nothing(opened: Browser) -> None:
     assert opened.console() == []
     loaded = opened.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
     assert [name for name in loaded if not name.startswith("data:")] == []
@@ -111,13 +126,15 @@ def test_the_page_loads_nothing_and_complains_of_nothing(opened: Browser) -> Non
 
 
 @pytest.mark.needs_axe
-def test_everybody_can_read_the_page(browser: Browser, campaign: Path) -> None:
-    assert accessible(browser, (campaign / "report" / "index.html").as_uri()) == []
+@pytest.mark.parametrize("page", PAGES)
+def test_everybody_can_read_a_page(page: str, browser: Browser, campaign: Path) -> None:
+    assert accessible(browser, (campaign / "report" / page).as_uri()) == []
 
 
-def test_the_first_screen_says_in_what_protocols_differ_beside_the_transport(opened: Browser) -> None:
-    (text,) = opened.run("return [...document.querySelectorAll('#summary .level p')].map((p) => p.innerText)")
-    assert text.startswith("QUIC and TCP+ differ besides the transport, as measured before the first run: ")
+@opening(ANSWER)
+def test_the_answer_says_in_what_protocols_differ_besides_the_transport(opened: Browser) -> None:
+    (text,) = opened.run("return [...document.querySelectorAll('#differences li')].map((one) => one.textContent)")
+    assert text.startswith("QUIC and TCP+ differ besides the transport in window kept after one loss, ")
     assert "window kept after one loss (0.85 against 0.70)" in text
 
 
@@ -146,18 +163,20 @@ def sort_by(browser: Browser, table: str, heading: str) -> None:
     browser.run(script, table, heading)
 
 
+@opening(PAPER)
 def test_tables_sort_by_number_both_ways(opened: Browser) -> None:
-    before = column(opened, "table-mean_gains", "gain of the means")
+    before = column(opened, "table-mean_gains", "change of the means")
     gains = [float(text.split()[0]) for text in before]
     assert gains != sorted(gains)
-    sort_by(opened, "table-mean_gains", "gain of the means")
-    up = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "gain of the means")]
+    sort_by(opened, "table-mean_gains", "change of the means")
+    up = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "change of the means")]
     assert up == sorted(gains)
-    sort_by(opened, "table-mean_gains", "gain of the means")
-    down = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "gain of the means")]
+    sort_by(opened, "table-mean_gains", "change of the means")
+    down = [float(text.split()[0]) for text in column(opened, "table-mean_gains", "change of the means")]
     assert down == sorted(gains, reverse=True)
 
 
+@opening(PAPER)
 def test_missing_cells_come_last_whichever_way(opened: Browser) -> None:
     for _ in range(2):
         sort_by(opened, "table-beside_the_paper", "here")
@@ -175,8 +194,8 @@ def test_all_comparisons_can_be_chosen_and_sorted(opened: Browser, campaign: Pat
     )
     assert len(column(opened, "table-explorer", "site")) == 5  # site-03 has no valid run of QUIC on lte
     assert set(column(opened, "table-explorer", "verdict")) == {"faster"}
-    sort_by(opened, "table-explorer", "gain")
-    gains = column(opened, "table-explorer", "gain")
+    sort_by(opened, "table-explorer", "change")
+    gains = column(opened, "table-explorer", "change")
     table = pd.read_csv(campaign / "report" / "tables" / "comparisons.csv")
     quic = table[(table["network"] == "lte") & (table["metric"] == "si") & (table["reference"] == "tcp+")]
     assert [float(text.split()[0]) for text in gains] == pytest.approx(100 * quic["ratio_gain"].sort_values(), abs=0.11)
@@ -225,14 +244,69 @@ def test_long_tables_repeat_their_heads_on_paper(opened: Browser) -> None:
     assert [page[:300] for page in of_table if "skewness" not in page] == []
 
 
-def test_the_first_screen_has_question_answer_success_rates_and_warnings(opened: Browser) -> None:
+# The words that are visible in a window without scrolling; folded details are not.
+WORDS_SEEN = """
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const seen = [], range = document.createRange();
+  while (texts.nextNode()) {
+    range.selectNode(texts.currentNode);
+    const box = range.getBoundingClientRect();
+    if (box.width > 1 && box.top < innerHeight && texts.currentNode.parentElement.checkVisibility())
+      seen.push(...texts.currentNode.textContent.split(/\\s+/).filter((word) => /[\\p{L}\\d]/u.test(word)));
+  }
+  return seen;
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_first_screen_of_the_largest_campaign_has_at_most_250_words(width: int, browser: Browser) -> None:
+    browser.narrow(width)
+    browser.open((REFERENCE / ANSWER).as_uri())
+    words = browser.run(WORDS_SEEN)
+    assert 50 < len(words) <= 250
+    assert "sooner" in words
+
+
+def test_the_answer_of_the_largest_campaign_is_printed_on_three_sheets(browser: Browser) -> None:
+    browser.open((REFERENCE / ANSWER).as_uri())
+    sheets = page_texts(browser.print_page())
+    assert len(sheets) <= 3
+    assert "On average, QUIC" in sheets[0] and "its largest picture turns every few seconds" in " ".join(sheets)
+
+
+@opening(ANSWER)
+def test_the_first_screen_has_the_answer_a_line_for_each_network_and_warnings(opened: Browser) -> None:
     seen = opened.run(
-        "return [...document.querySelectorAll('.question, .answer, .picture, .warnings h3')]"
-        ".filter((e) => e.getBoundingClientRect().top < 600).map((e) => e.textContent || e.alt).join('\\n')"
+        "return [...document.querySelectorAll('h1, .lines tbody tr, #warnings h2, #warnings li')]"
+        ".filter((e) => e.getBoundingClientRect().top < 900).map((e) => e.textContent.replace(/\\s+/g, ' ').trim())"
     )
-    assert "Is QUIC as fast as TCP+" in seen and "To keep in mind" in seen
-    assert "QUIC against TCP+: faster in 4 of 8 (" in seen and "faster among loads that succeeded in 4 of 8 (" in seen
-    assert "Begun on 1 January 2026" in opened.run("return document.querySelector('header').textContent")
+    title, dsl, lte, *others = seen
+    places = "on DSL and among loads that succeeded on LTE"
+    assert title == f"On average, QUIC shows these 6 pages sooner than TCP+ {places}."
+    number = r"-\d\d\.\d % \(-\d\d\.\d % to -\d\d\.\d %\)"
+    assert re.fullmatch(rf"DSL home line {number}faster", dsl)
+    assert re.fullmatch(rf"LTE mobile {number}faster among loads that succeeded", lte)
+    assert "Keep in mind" in others and "This campaign is simulated: nothing in it was measured." in others
+
+
+@opening(*PAGES)
+def test_a_page_says_which_campaign_it_is_of(opened: Browser) -> None:
+    text = opened.run("return document.querySelector('.kicker').textContent")
+    assert text.startswith("Campaign simulated, begun on 1 January 2026")
+    assert re.search(r", \d+ runs that count, of \d+ attempts\.$", text)
+
+
+@opening(ANSWER)
+def test_lines_are_drawn_on_one_axis_in_the_colours_of_their_verdicts(opened: Browser) -> None:
+    lines = opened.run(
+        "return [...document.querySelectorAll('#answer .lines tbody tr')].map((row) => {"
+        "  const [zero, dot] = ['.zero', 'circle'].map((name) => row.querySelector(name).getBoundingClientRect());"
+        "  return [row.className, Math.round(zero.left), dot.left + dot.width / 2 < zero.left,"
+        "    getComputedStyle(row.querySelector('circle')).fill];"
+        "})"
+    )
+    assert len({place for _, place, _, _ in lines}) == 1
+    assert {(kind, is_left, fill) for kind, _, is_left, fill in lines} == {("sooner", True, "rgb(0, 114, 178)")}
 
 
 def test_films_play(opened: Browser) -> None:
@@ -247,8 +321,9 @@ def test_films_play(opened: Browser) -> None:
         assert seconds > 1 and width == 480 and error is None
 
 
+@opening(*PAGES)
 @pytest.mark.parametrize("width", [1400, 400])
-def test_the_page_fits_its_window(opened: Browser, width: int) -> None:
+def test_a_page_fits_its_window(opened: Browser, width: int) -> None:
     opened.narrow(width)
     opened.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert opened.run("return document.documentElement.scrollWidth") <= width
@@ -259,29 +334,30 @@ def test_the_page_fits_its_window(opened: Browser, width: int) -> None:
     assert opened.run(hidden) == []
 
 
-def test_the_summary_says_what_the_tables_say(campaign: Path) -> None:
-    text = (campaign / "report" / "index.html").read_text()
+def test_the_answer_says_what_the_tables_say(campaign: Path) -> None:
+    text, sentences = read_page(campaign), read_page(campaign, EVERYTHING)
     table = pd.read_csv(campaign / "report" / "tables" / "confirmatory.csv")
     for network, name in (("dsl", "DSL"), ("lte", "LTE")):
         key = (table["network"] == network) & (table["reference"] == "tcp+") & (table["compared"] == "quic")
         row = table[key & (table["metric"] == "si")].iloc[0]
-        assert f"On {name}, QUIC&#39;s SI is {-100 * row['gain']:.1f} % lower than TCP+&#39;s" in text
+        assert f"{percent(row['gain'])} ({percent_interval(row['gain_low'], row['gain_high'])})" in text
+        assert f"On {name}, QUIC&#39;s SI is {-100 * row['gain']:.1f} % lower than TCP+&#39;s" in sentences
     assert "This campaign is simulated" in text
     assert "site-03 over QUIC" in text
 
 
-def test_every_file_that_the_page_names_is_there(campaign: Path) -> None:
+def test_every_file_that_the_pages_name_is_there(campaign: Path) -> None:
     folder = campaign / "report"
-    named = set(re.findall(r'href="((?:tables|figures)/[^"]+)"', (folder / "index.html").read_text()))
-    assert len(named) > 40
+    text = "".join(read_page(campaign, page) for page in PAGES)
+    named = set(re.findall(r'href="((?:tables|figures)/[^"]+|\w+\.html)[^"]*"', text))
+    assert len(named) > 40 and named > set(PAGES)
     assert [name for name in named if not (folder / name).exists()] == []
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf", ".png"}
     assert "figure4_dsl_1" in {path.stem for path in (folder / "figures").iterdir()}
 
 
 def test_the_films_figure_has_links_to_what_its_runs_have_left(campaign: Path) -> None:
-    page = (campaign / "report" / "index.html").read_text()
-    links = re.findall(r'<a href="\.\./(runs/[^"]*)">([^<]*)</a>', page)
+    links = re.findall(r'<a href="\.\./(runs/[^"]*)">([^<]*)</a>', read_page(campaign, EVERYTHING))
     assert [text.partition(" run ")[0] for _, text in links] == ["TCP+", "QUIC"]
     assert all(text.endswith(": network log") and (campaign / unquote(path)).is_file() for path, text in links)
 
@@ -346,13 +422,12 @@ def test_other_programs_have_a_section_only_where_they_were_measured(tmp_path: P
     choices = {name: choices_of_server(KNOWN[name]) for name in document.settings.protocols}
     write_document(folder, replace(document, server_choices=choices))
     report(folder)
-    text = (folder / "report" / "index.html").read_text()
-    _, _, section = text.partition('<section id="programs">')
+    _, _, section = read_page(folder, EVERYTHING).partition('<section id="programs">')
     section, _, _ = section.partition("</section>")
     alone = (
         "Not the program alone: these settings also differ, quinn-h3 and QUIC in answer to a loss and order of service."
     )
-    assert alone in section and alone in text.partition('<section id="programs">')[0]
+    assert alone in section and alone in read_page(folder)
     assert "How quinn-h3 and QUIC differ was not measured in this campaign." in section
     assert "server (quinn against quic_server)" in section
     assert "figure" in section and (folder / "report" / "tables" / "program_gains.csv").exists()
@@ -360,19 +435,32 @@ def test_other_programs_have_a_section_only_where_they_were_measured(tmp_path: P
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     runs[runs["protocol"] != "quinn-h3"].to_csv(folder / "runs.csv", index=False)
     report(folder)
-    text = (folder / "report" / "index.html").read_text()
-    assert 'id="programs"' not in text and "programs_quic_against" not in text
+    text = read_page(folder) + read_page(folder, EVERYTHING)
+    assert "#programs" not in text and 'id="programs"' not in text and "programs_quic_against" not in text
     assert not list((folder / "report").rglob("*program*"))
 
 
 @pytest.mark.usefixtures("without_files_of_figures")
-def test_a_report_of_a_small_campaign_says_what_it_cannot_tell(tmp_path: Path) -> None:
+def test_a_report_of_a_small_campaign_has_nothing_that_it_cannot_tell(tmp_path: Path) -> None:
+    """It once had 17 claims that it could not test, a chart of one bar, and distributions over one site."""
     folder = write(tmp_path / "small", Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=1))
     report(folder)
-    text = (folder / "report" / "index.html").read_text()
+    text, everything = read_page(folder), read_page(folder, EVERYTHING)
     assert "One site: nothing can be said of others" in text
     assert "The fewest valid runs of a setting are 1" in text
-    assert "untested on 1" in text
+    assert "untested on 1" in everything
+    assert not (folder / "report" / PAPER).exists() and PAPER not in text
+    assert not any(name in text + everything for name in (": nothing.", "There are no films", "the campaign lacks"))
+    written = {path.stem for path in (folder / "report").rglob("*.*")}
+    assert {
+        "figure1",
+        "figure3",
+        "over_sites",
+        "beside_the_paper",
+        "claims",
+        "sites_quic_against_tcp",
+    } & written == set()
+    assert all(pd.read_csv(path).size for path in (folder / "report" / "tables").glob("*.csv"))
 
 
 def without_what_is_usual(runs: pd.DataFrame) -> pd.DataFrame:
@@ -397,8 +485,8 @@ def what_must_be_there(runs: pd.DataFrame) -> pd.DataFrame:
         (("tcp",), what_must_be_there, "No valid run has a known start"),
         (("tcp",), None, "the campaign has no pair of protocols and no metric"),
         (("tcp", "quic"), without_what_is_usual, "Valid runs lack some metrics: SI"),
-        (("tcp", "quic"), no_site_with_both, "no block has a usable SI of both"),
-        (("mine", "yours"), None, "yours&#39;s SI is"),
+        (("tcp", "quic"), no_site_with_both, "no runs to compare"),
+        (("mine", "yours"), None, "it is not decided whether yours shows these 2 pages"),
     ],
 )
 @pytest.mark.usefixtures("without_files_of_figures")
@@ -409,7 +497,7 @@ def test_there_is_a_report_of_every_campaign_with_a_valid_run(
     if change:
         change(pd.read_csv(folder / "runs.csv", dtype=str)).to_csv(folder / "runs.csv", index=False)
     report(folder)
-    assert text in (folder / "report" / "index.html").read_text()
+    assert text in read_page(folder)
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -435,18 +523,17 @@ def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declar
 
     def sentence(*options: str) -> str:
         report(folder, *options)
-        page = (folder / "report" / "index.html").read_text()
-        summary, methods = (page[page.index(f'<section id="{name}">') :] for name in ("summary", "methods"))
-        first = re.search(r'<p id="declared" class="(\w+)">(.*?)</p>', summary)
+        first = re.search(r'<p id="declared" class="(\w+)">(.*?)</p>', read_page(folder))
         assert first
-        assert first[2] in methods
+        assert first[2] in read_page(folder, EVERYTHING).partition('<section id="methods">')[2]
         assert (first[1] == "warnings") == first[2].startswith("Post hoc: ")
         return first[2]
 
     assert "were declared on 1 January 2026, 00:00 UTC, before the first run: hypotheses.toml" in sentence()
-    page = (folder / "report" / "index.html").read_text()
-    assert "p &lt; 0.02" in page, "what the campaign declared, not today's file"
-    assert "90 % interval" in page and "95 %" not in page
+    everything = read_page(folder, EVERYTHING)
+    assert "p &lt; 0.02" in everything, "what the campaign declared, not today's file"
+    for text in (everything, read_page(folder)):
+        assert "90 % interval" in text and "95 %" not in text
     _, _, family = (folder / "report" / "tables" / "confirmatory_family.tex").read_text().partition("\n")
     assert r"& 90 \% interval &" in family
     assert "not those that the campaign declared on 1 January 2026" in sentence("--hypotheses", str(DECLARED))
@@ -473,7 +560,7 @@ def test_a_campaign_without_a_valid_run_is_one_line(tmp_path: Path) -> None:
 
 
 def explored(page: str) -> dict[str, Any]:
-    """The data about all comparisons in the page's script."""
+    """The data about all comparisons in the script of the page with everything."""
     data = re.search(r'id="comparisons-data">(.*?)</script>', page, re.DOTALL)
     assert data is not None
     document: dict[str, Any] = json.loads(data[1])
@@ -488,7 +575,7 @@ def test_no_name_in_the_pages_data_can_end_or_prolong_its_script(name: str) -> N
 
 
 def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
-    comparisons = explored((campaign / "report" / "index.html").read_text())
+    comparisons = explored(read_page(campaign, EVERYTHING))
     assert len(comparisons["rows"]) == len(pd.read_csv(campaign / "report" / "tables" / "comparisons.csv"))
 
 
@@ -497,8 +584,7 @@ def test_a_campaign_without_a_metric_is_reported_without_it(tmp_path: Path) -> N
     folder = write(tmp_path / "older", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
     pd.read_csv(folder / "runs.csv").drop(columns=["vc85"]).to_csv(folder / "runs.csv", index=False)
     report(folder)
-    page = (folder / "report" / "index.html").read_text()
-    assert "The campaign has no column of VC85" in page
+    assert "The campaign has no column of VC85" in read_page(folder)
     tables = folder / "report" / "tables"
     assert set(pd.read_csv(tables / "comparisons.csv")["metric"]) == set(metrics.time_names()) - {"vc85"}
     paper = pd.read_csv(tables / "beside_the_paper.csv")
@@ -511,7 +597,7 @@ def test_an_added_metric_is_in_tables_and_figures_by_its_label(tmp_path: Path, m
     folder = write(tmp_path / "newer", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
     report(folder)
     assert "area" in set(pd.read_csv(folder / "report" / "tables" / "comparisons.csv")["metric"])
-    page = (folder / "report" / "index.html").read_text()
+    page = read_page(folder, EVERYTHING) + read_page(folder, PAPER)
     assert "<td>Area</td>" in page
     # Differences of metrics other than shares are in the metric's unit, in their table and in the table of all
     # comparisons.

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from support.figure_layout import only_lay_out
 
 from analysis import hypotheses
-from analysis.report.section import Drawing, ReportFigure, ReportTable, Section
+from analysis.report.section import ANSWER, EVERYTHING, Drawing, ReportFigure, ReportTable, Section
 from analysis.report.write import write_report
 from eyelevel.commands import report
 from eyelevel.sections import sections_of
@@ -52,8 +52,8 @@ def reported(folder: Path, *options: str) -> tuple[str, set[str]]:
     return contents_of(folder / "report")
 
 
-def contents_of(into: Path) -> tuple[str, set[str]]:
-    page = into / "index.html"
+def contents_of(into: Path, name: str = ANSWER) -> tuple[str, set[str]]:
+    page = into / name
     return page.read_text() if page.exists() else "", {str(path.relative_to(into)) for path in into.rglob("*.*")}
 
 
@@ -91,8 +91,9 @@ def test_a_campaign_shows_its_studies_after_its_own_sections(tmp_path: Path, mon
     folder = write(tmp_path / "campaign", truth)
     assert sections_of(folder) == [], "it is of no study"
     into = write_report(folder, [SECTION], hypotheses.load())
-    page, files = contents_of(into)
+    page, files = contents_of(into, EVERYTHING)
     assert shows_the_study(page)
+    assert "First &amp; foremost." in (into / ANSWER).read_text()
     assert page.index('id="exclusions"') < page.index('id="fake"') < page.index('id="methods"')
     assert files > FILES - {"figures/fake_figure.pdf"}
     assert {"tables/comparisons.csv", "figures/figure3.png"} < files

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.first_screens import findings_of
 from support.worlds import World, campaign
 
 from analysis import hypotheses
+from analysis.report.conclusion import findings_of
 from analysis.report.sections.paper import gains_by_site
 from analysis.report.sentences import runs_per_setting, scope, warnings
 from analysis.runs import CampaignTable
@@ -50,14 +50,16 @@ def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginni
 
 
 def test_what_was_withdrawn_is_said_with_the_reason(tmp_path: Path) -> None:
-    """A site that was not withdrawn, but given up because all its loads failed, gets another sentence."""
+    """A site that was not withdrawn, but given up because all its loads failed, gets another sentence. A site has one
+    warning for all its networks."""
     reasons = {"s01": f"{WITHDRAWN}: its picture turns", "s02": "load_failed: no"}
-    write_given_up(tmp_path, [GivenUp(site, "lte", reason, 12, "then") for site, reason in reasons.items()])
+    entries = [GivenUp(site, "lte", reason, 12, "then") for site, reason in reasons.items()]
+    write_given_up(tmp_path, [*entries, replace(entries[0], network="dsl", runs=5)])
     texts = warnings(findings_of(replace(TABLE, folder=tmp_path), hypotheses.load()))
-    withdrawn = "s01 on LTE was withdrawn: its runs do not count, and 12 were not made. Why: its picture turns."
-    failed = "s02 on LTE failed alike over all protocols, so 12 of its runs were not made; the last reason was"
-    assert withdrawn in texts
-    assert f"{failed} load_failed: no." in texts
+    withdrawn = "s01 was withdrawn on LTE and DSL. Its runs there do not count, and 17 were not made. "
+    failed = "s02 failed alike over all protocols on LTE. So 12 of its runs were not made; the last reason was, on "
+    assert f"{withdrawn}LTE: its picture turns. DSL: its picture turns." in texts
+    assert f"{failed}LTE: load_failed: no." in texts
 
 
 def test_the_numbers_of_runs_are_those_of_each_metric() -> None:

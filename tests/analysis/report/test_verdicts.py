@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.first_screens import LazyFindings, findings_of
+from support.first_screens import said
 from support.worlds import World, campaign
 
 from analysis import hypotheses
-from analysis.report.sections.summary import answer, confirmatory
+from analysis.report.conclusion import LazyFindings, findings_of
+from analysis.report.sections.declared import confirmatory
 from analysis.report.sentences import headlines
 from analysis.runs import CampaignTable
 from analysis.statistics.hypotheses import Hypotheses
@@ -35,8 +36,8 @@ def changed(table: CampaignTable, **factors: Any) -> CampaignTable:
 
 
 def differ(findings: LazyFindings) -> bool:
-    (text,) = answer(findings)
-    return "Pages differ, so this is of these pages on average: " in text
+    text = said(findings)
+    return "Pages differ, so the answer is about these pages on average. " in text
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -44,9 +45,9 @@ def test_pages_that_differ_are_named_in_the_verdict(seed: int) -> None:
     """Ten pages, three runs, true gains with a standard deviation of 22 %: it was said in one of ten campaigns."""
     gains = np.expm1(np.random.default_rng([seed, 1]).normal(np.log(0.87), 0.22, 10))
     findings = pages(gains.tolist(), 3, seed)
-    (text,) = answer(findings)
+    text = said(findings)
     match = re.search(
-        r"average: (?:SI|PLT) on (?:DSL|LTE), (\d+) of 10 are faster, from -(\d+) % to \+?(-?\d+) %, the next page "
+        r"average\. (?:SI|PLT) on (?:DSL|LTE): (\d+) of 10 are faster, from -(\d+) % to \+?(-?\d+) %, the next page "
         r"like these: -(\d+) % to \+(\d+) %; also ",
         text,
     )
@@ -62,7 +63,7 @@ def test_pages_that_differ_are_named_in_the_verdict(seed: int) -> None:
 def test_half_faster_and_half_slower_are_no_equivalence(seed: int) -> None:
     """14 pages, five runs, by twice the margin: *equivalent*, with no warning, was said in nine of ten campaigns."""
     findings = pages([-0.06, 0.064] * 7, 5, seed, NARROW)
-    (text,) = answer(findings)
+    text = said(findings)
     assert "equivalent" not in text
     assert differ(findings)
     assert set(confirmatory(findings).data["verdict"]) <= {"equal on average", "not decided", "faster", "slower"}
@@ -70,8 +71,10 @@ def test_half_faster_and_half_slower_are_no_equivalence(seed: int) -> None:
 
 def test_equal_on_average_is_said_as_such() -> None:
     findings = pages([-0.06, 0.064] * 7, 10, 2, NARROW)
-    (text,) = answer(findings)
-    assert "equal on average, not page by page in all 4 (" in text
+    text = said(findings)
+    assert text.count(": equal on average, not page by page, ") == 4
+    beginning = "On average, QUIC shows these 14 pages as soon as TCP+, but not page by page, on DSL and LTE."
+    assert text.startswith(beginning)
     assert set(confirmatory(findings).texts["verdict"]) == {"equal on average, not page by page"}
     assert all(
         "; on these pages on average; pages differ: 7 of 14 are faster, from " in one for one in headlines(findings)
@@ -88,7 +91,9 @@ def test_what_is_not_decided_for_pages_of_both_signs_says_so(seed: int) -> None:
 def test_pages_that_are_alike_do_not_differ(runs: int, sites: int) -> None:
     """At most one in 100 such campaigns (tests/analysis/statistics/test_heterogeneity.py)."""
     assert not any(differ(pages([-0.1] * sites, runs, seed)) for seed in range(3, 6))
-    assert "equivalent in all 4" in answer(pages([0.0] * 12, 31, 1))[0]
+    text = said(pages([0.0] * 12, 31, 1))
+    assert text.count(": equivalent, ") == 4
+    assert text.startswith("On average, QUIC shows these 12 pages as soon as TCP+ on DSL and LTE.")
 
 
 def with_long_loads(protocol: str, seed: int) -> LazyFindings:
@@ -107,9 +112,9 @@ def test_slow_loads_that_contradict_the_typical_load_are_named(protocol: str, si
     """The page said *faster* in eight of ten such campaigns, and nothing of the mean."""
     typical, mean = map(re.escape, signs)
     name = re.escape({"quic": "QUIC", "tcp+": "TCP+"}[protocol])
-    (text,) = answer(with_long_loads(protocol, 1))
+    text = said(with_long_loads(protocol, 1))
     pattern = (
-        rf" Slow loads contradict: \w+ on \w+, typical load {typical}[3-8] %, mean {mean}\d\d %"
+        rf" Slow loads contradict the answer\. \w+ on \w+: typical load {typical}[3-8] %, mean {mean}\d\d %"
         rf"(, 95th percentile {mean}\d+ %)?: one load in 1[2-8] over {name} is long"
     )
     assert re.search(pattern, text), text
@@ -117,7 +122,7 @@ def test_slow_loads_that_contradict_the_typical_load_are_named(protocol: str, si
 
 def test_slow_loads_of_both_protocols_alike_contradict_nothing() -> None:
     table = campaign(World(sites=8, runs=31, effects={"quic": -0.1}, heavy=True), 1)
-    assert "Slow loads" not in answer(findings_of(table, DECLARED))[0]
+    assert "Slow loads" not in said(findings_of(table, DECLARED))
 
 
 def with_lcp(gain: float, seed: int, declared: Hypotheses) -> LazyFindings:
@@ -135,17 +140,17 @@ OLD = replace(DECLARED, family_metrics=("si", "plt"))
 def test_a_metric_that_does_not_follow_is_named(declared: Hypotheses, name: str) -> None:
     """LCP was only in a table of differences in ms."""
     findings = with_lcp(0.0, 1, declared)
-    (text,) = answer(findings)
-    assert re.search(rf" {name} does not follow SI: [+-][0-2]\.\d % on DSL and [+-][0-2]\.\d % on LTE\.", text), text
-    assert "PLT" not in text
+    text = said(findings)
+    assert re.search(rf" {name} does not follow SI\. [+-][0-2]\.\d % on DSL and [+-][0-2]\.\d % on LTE\.", text), text
+    assert "PLT does not" not in text and "PLT contradicts" not in text
     for sentence in headlines(findings):
         assert re.search(rf": faster; {name} does not follow SI: [+-][0-2]\.\d %\.", sentence), sentence
 
 
 @pytest.mark.parametrize(
     ("gain", "words"),
-    [(0.06, r"contradicts SI: \+\d"), (0.0, "does not follow SI: "), (-0.1, "")],
+    [(0.06, r"contradicts SI\. \+\d"), (0.0, r"does not follow SI\. "), (-0.1, "")],
 )
 def test_a_metric_is_named_by_how_it_contradicts(gain: float, words: str) -> None:
-    (text,) = answer(with_lcp(gain, 1, OLD))
+    text = said(with_lcp(gain, 1, OLD))
     assert re.search(rf"LCP \(not declared\) {words}", text) if words else "LCP" not in text

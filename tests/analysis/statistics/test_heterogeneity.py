@@ -203,13 +203,13 @@ def site_warnings(gains: Array, runs: int, noise: float, seed: int) -> list[str]
 
 
 def test_an_answer_that_hangs_on_one_site_of_many() -> None:
-    """A case from a review: one of 38 sites changes the gain by two percentage points. The report must name this site,
+    """A case from a review: one of 38 sites changes the mean by two percentage points. The report must name this site,
     but must not say that sites disagree."""
     gains = np.append(np.full(37, np.log(0.64)), np.log(2.2))[None]
     texts = site_warnings(gains, runs=10, noise=0.05, seed=1)
     assert texts == [
-        "One site, s38, changes the mean gain of QUIC against TCP+: SI on DSL -33.8 %, without it -35.9 %; also "
-        "PLT on DSL."
+        "One site, s38, changes the mean of QUIC against TCP+. Over all sites, SI on DSL -33.8 %, without it -35.9 %; "
+        "also PLT on DSL."
     ]
 
 

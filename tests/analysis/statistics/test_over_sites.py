@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 from support.analysis_truth import simulated_table
-from support.first_screens import findings_of
 
 from analysis import hypotheses
 from analysis.findings import Findings
+from analysis.report.conclusion import findings_of
 from analysis.statistics.ratios import block_ratios, locations
 from dataset.metrics import time_names
 from eyelevel.simulate import Truth

@@ -1,4 +1,4 @@
-"""Two numbers have two names: the gain, of ratios within blocks, and the gain of the means, which is the paper's."""
+"""Two numbers have two names: the change, of ratios within blocks, and the change of the means, as in the paper."""
 
 import re
 import tomllib
@@ -7,7 +7,7 @@ import pytest
 
 from base.places import PROJECT
 
-OF_MEANS, WITHIN = "gain of the means", "gain"
+OF_MEANS, WITHIN = "change of the means", "change"
 TABLES = tomllib.loads((PROJECT / "analysis" / "report" / "tables.toml").read_text())
 
 
@@ -30,16 +30,16 @@ def heading(table: str, column: str) -> str:
         ("confirmatory", "gain", WITHIN),
     ],
 )
-def test_a_column_is_named_by_which_gain_it_has(table: str, column: str, name: str) -> None:
+def test_a_column_is_named_by_which_change_it_has(table: str, column: str, name: str) -> None:
     assert heading(table, column) == name
 
 
 def test_the_glossary_defines_both() -> None:
     text = (PROJECT / "docs" / "glossary.md").read_text()
-    assert all(f"| **{gain}** |" in text for gain in (OF_MEANS, WITHIN))
+    assert all(f"| **{change}** |" in text for change in (OF_MEANS, WITHIN))
 
 
-def test_a_table_of_negative_gains_says_that_negative_is_faster() -> None:
+def test_a_table_of_negative_changes_says_that_negative_is_faster() -> None:
     """It was headed "how much sooner", over numbers of which most are negative."""
     (head,) = re.findall(r"^\|(.*)\| against TCP\+ \|", (PROJECT / "docs" / "reference.md").read_text(), re.MULTILINE)
     assert "negative is faster" in head and "sooner" not in head

@@ -1,0 +1,127 @@
+"""The pages of a campaign's report: the answer, the paper, and everything."""
+
+from collections.abc import Sequence, Set
+from pathlib import Path
+from typing import Any
+
+from analysis.balance import place_test
+from analysis.figures.style import NETWORKS
+from analysis.findings import Findings
+from analysis.report.charts import Axis, interval, scale
+from analysis.report.first_screen import TO_SHOW, Line, deciding, lines, qualifications, question, sentences, success
+from analysis.report.level_ground import level_ground
+from analysis.report.page import VERDICT_CLASSES, environment, identity, page_basics, styles
+from analysis.report.run_files import Links
+from analysis.report.section import ANSWER, EVERYTHING, PAPER, Section
+from analysis.report.sections.measured import validation_summary
+from analysis.report.sentences import remarks, scope, warnings
+from analysis.report.warnings import of_balance
+from analysis.runs import CampaignTable
+from analysis.statistics.planning import POWER
+from analysis.text import label, label_with_title, level, listing, pair_label
+
+PAGES = {ANSWER: "Answer", PAPER: "The paper", EVERYTHING: "Everything"}
+TEMPLATES = {ANSWER: "answer.html.j2", PAPER: "paper.html.j2", EVERYTHING: "everything.html.j2"}
+
+
+def campaign_pages(
+    findings: Findings, sections: Sequence[Section], families: Set[str], figures: Path, links: Links
+) -> dict[str, str]:
+    """The pages of a campaign's report: the name of its file → its HTML. `sections` are all, in their order.
+
+    `families`: the names of tables that have a part on the declared hypotheses; `figures`: the folder of the PNG files;
+    `links` makes the links to files of runs.
+    """
+    templates, campaign = environment(figures, links), findings.campaign
+    of_page = {page: [one for one in sections if one.page == page and one.has_content] for page in PAGES}
+    names = {page: title for page, title in PAGES.items() if page == ANSWER or of_page[page]}
+    common = page_basics(campaign.document) | {
+        "name": campaign.name,
+        "identity": identity(campaign),
+        "pages": names,
+        "findings": findings,
+        "scope": scope(findings),
+        "families": families,
+        "is_balanced": not of_balance(findings["pair_balance"], place_test(campaign)),
+    }
+    values = {page: {"sections": of_page[page]} for page in names} | {ANSWER: _answer_values(findings, sections)}
+    return {page: templates.get_template(TEMPLATES[page]).render(**common | values[page]) for page in names}
+
+
+def _answer_values(findings: Findings, sections: Sequence[Section]) -> dict[str, Any]:
+    """The values that only the page of the answer shows."""
+    campaign, exclusions = findings.campaign, findings["exclusions"]
+    reasons = exclusions.groupby("gate")["excluded"].sum().sort_values(ascending=False, kind="stable")
+    return {
+        "css": styles("page.css", "answer.css"),
+        "sentences": sentences(findings),
+        "confidence": level(findings.declared.confidence),
+        "groups": _groups(lines(findings)),
+        "warnings": [*qualifications(findings), *warnings(findings)],
+        "told": [section for section in sections if section.paragraphs],
+        "deciding": deciding(findings),
+        "to_show": TO_SHOW,
+        "power": POWER,
+        "question": question(findings),
+        "success": success(findings["success_rates"], findings["loss_bounds"]),
+        "excluded": f"{listing([f'{name} {number}' for name, number in reasons.items()])}." if len(reasons) else "",
+        "remarks": remarks(findings),
+        "basis": _basis(campaign),
+        "level_ground": level_ground(campaign, findings.declared.family),
+    }
+
+
+def _groups(all_lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """The lines of each metric for the page, by network, with their drawings on the metric's axis."""
+    groups = []
+    for metric in dict.fromkeys(line.metric for line in all_lines):
+        of_metric = [line for line in all_lines if line.metric == metric]
+        ends = [end for line in of_metric for end in (line.change, line.low, line.high)]
+        axis = Axis.of(ends, [line.margin for line in of_metric])
+        compared = {line.pair.compared for line in of_metric}
+        networks = {
+            name: [_row(line, axis) for line in of_metric if line.network == name]
+            for name in dict.fromkeys(line.network for line in of_metric)
+        }
+        groups.append(
+            {
+                "metric": metric,
+                "title": _heading(metric),
+                "has_one_pair": len({line.pair for line in of_metric}) == 1,
+                "faster": f"{label(*compared)} faster" if len(compared) == 1 else "faster",
+                "networks": [
+                    ({"name": label(name), "place": NETWORKS.get(name, "")}, rows) for name, rows in networks.items()
+                ],
+                "scale": scale(axis),
+            }
+        )
+    return groups
+
+
+def _heading(metric: str) -> str:
+    """A metric with its full title first: `Speed Index (SI)`."""
+    name, _, title = label_with_title(metric).rstrip(")").partition(" (")
+    return f"{title[:1].upper()}{title[1:]} ({name})" if title else name
+
+
+def _row(line: Line, axis: Axis) -> dict[str, Any]:
+    return {
+        "pair": pair_label(line.pair.compared, line.pair.reference),
+        "kind": VERDICT_CLASSES[line.verdict],
+        "chart": interval(axis, line.change, line.low, line.high, line.margin, line.text),
+        "numbers": line.numbers,
+        "words": line.words,
+    }
+
+
+def _basis(campaign: CampaignTable) -> dict[str, str]:
+    """The pages, programs and machine that a result rests on, for readers."""
+    machine, versions = campaign.document.machine, campaign.document.versions
+    names = ("host", "cpu", "cpus", "system")
+    facts = {
+        "pages": ", ".join(campaign.settings.sites),
+        "browsers": ", ".join(str(versions[name]) for name in ("chromium", "firefox") if name in versions),
+        "validation": validation_summary(campaign),
+        "machine": ", ".join(f"{machine[name]}{' cores' * (name == 'cpus')}" for name in names if name in machine),
+    }
+    return {name: text for name, text in facts.items() if text}
