@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from analysis.report.conclusion import Conclusion
 from base.places import PROJECT, RESULTS
+from eyelevel.commands import campaign
 from eyelevel.next_step import after_campaign, after_report
 from eyelevel.simulate import Truth, write
 
@@ -15,6 +17,12 @@ LOADS = {"SITE": "shop", "NET": "lte", "PROTO": "tcp+,quic"}
 def test_after_a_campaign_comes_its_report(tmp_path: Path) -> None:
     folder = write(tmp_path / "a b", Truth(1, ("lte",), ("tcp+", "quic"), 1))
     assert after_campaign(folder) == f"Next, the answer as a page: make report CAMPAIGN='{folder}'"
+
+
+def test_a_campaign_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "c", Truth(1, ("lte",), ("tcp+", "quic"), 1))
+    monkeypatch.setattr(campaign, "measured", lambda options, console: folder)
+    assert CliRunner().invoke(campaign.main, []).stdout.splitlines() == [after_campaign(folder)]
 
 
 def test_a_campaign_without_a_run_that_counts_is_looked_into(tmp_path: Path) -> None:
