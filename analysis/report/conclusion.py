@@ -31,9 +31,9 @@ TABLES: tuple[Table, ...] = (
 class Conclusion:
     """The `sentences`: one for each declared pair of protocols, and what must be known of all.
 
-    `runs`: how many runs of each setting would probably decide what is not decided; None if nothing is open, or if that
-    is unknown or more than MOST_RUNS. `waterfall`: the variables of `make waterfall` for two loads of the largest
-    difference, preferably a decided one; empty without any.
+    `runs`: the number of runs of each setting with which all of it is probably decided; None if nothing is open, or if
+    that is unknown or needs more than MOST_RUNS further ones. `waterfall`: the variables of `make waterfall` for two
+    loads of the largest difference, preferably a decided one; empty without any.
     """
 
     sentences: tuple[str, ...]
@@ -52,8 +52,11 @@ def conclusion(findings: Findings) -> Conclusion:
     if "simulated" in findings.campaign.document.further:
         sentences.append("This campaign is simulated: nothing in it was measured.")
     measured = [row for row in records(table) if row["blocks"]]
-    needed = [_needed(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
-    runs = math.ceil(max(needed)) if needed and max(needed) <= MOST_RUNS else None
+    further = [_further(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
+    runs = None
+    if further and max(further) <= MOST_RUNS:
+        begun = int(findings.campaign.runs["run"].max())
+        runs = max(findings.campaign.settings.runs or 0, begun + math.ceil(max(further)))
     largest = min(measured, key=lambda row: (row["verdict"] == NOT_DECIDED, -abs(row["gain"])), default=None)
     return Conclusion(tuple(sentences), runs, _waterfall(findings, largest) if largest else {})
 
@@ -90,10 +93,10 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
     if row["verdict"] != NOT_DECIDED:
         bound = f"less than {100 * row['margin']:.2g} % apart"
         return f"{compared} and {reference} {showed} {pages} equally soon {on}{among}: {bound} {known}"
-    runs = _needed(findings, row)
-    needed = f"about {runs:.0f} loads of each would probably decide it"
-    needed = needed if runs <= MOST_RUNS else f"more than {MOST_RUNS} loads of each would be needed"
-    decides = "" if math.isnan(runs) else f"; {needed}"
+    further = _further(findings, row)
+    needed = f"about {further:.0f} further loads of each would probably decide it"
+    needed = needed if further <= MOST_RUNS else f"more than {MOST_RUNS} further loads of each would be needed"
+    decides = "" if math.isnan(further) else f"; {needed}"
     return f"It is not decided whether {compared} {show}s {pages} sooner than {reference} {on} {known}{decides}"
 
 
@@ -110,9 +113,9 @@ def _of_networks(pair: Pair, rows: pd.DataFrame) -> str:
     return f"{pair_label(pair.compared, pair.reference)}, {metric}: {'; '.join(texts)}"
 
 
-def _needed(findings: Findings, row: Mapping[str, Any]) -> float:
-    """How many runs of each setting would probably decide the contrast of `row` if the true difference is the measured
-    one; inf for more than MOST_RUNS, NaN if the scatter of the runs is unknown."""
+def _further(findings: Findings, row: Mapping[str, Any]) -> float:
+    """How many further runs of each setting would probably decide the contrast of `row` if the true difference is the
+    measured one; inf for more than MOST_RUNS, NaN if the scatter of the runs is unknown."""
     campaign, samples = findings.campaign, findings.samples.on([row["network"]])
     ratios = block_ratios(samples, Pair(row["reference"], row["compared"]))
     ratio = mean_over_sites(ratios[0, :, samples.metrics.index(row["metric"])])
@@ -121,4 +124,5 @@ def _needed(findings: Findings, row: Mapping[str, Any]) -> float:
     runs = math.ceil(row["blocks"] / row["sites"])
     centre, scatter = float(ratio.centre), float(ratio.error) * math.sqrt(runs)
     at_end = partial(level_at_end, campaign, error, runs)
-    return needed_after(abs(centre), centre, runs, scatter, float(ratio.freedom), at_end, MOST_RUNS)
+    total = needed_after(abs(centre), centre, runs, scatter, float(ratio.freedom), at_end, runs + MOST_RUNS)
+    return float(total) - runs

@@ -50,16 +50,23 @@ def test_an_open_question_names_the_loads_that_would_decide_it(tmp_path: Path) -
     truth = replace(ONE, runs=5, effects={"quic": -0.1}, noise_sd=0.06, block_sd=0)
     result = concluded(tmp_path / "open", truth)
     assert result.runs and 5 < result.runs < 500
-    assert result.sentences[0].endswith(f"; about {result.runs} loads of each would probably decide it.")
-    decided = concluded(tmp_path / "decided", replace(truth, runs=2 * result.runs))
+    assert result.sentences[0].endswith(f"; about {result.runs - 5} further loads of each would probably decide it.")
+    decided = concluded(tmp_path / "decided", replace(truth, runs=result.runs))
     assert decided.runs is None
     assert " sooner than " in decided.sentences[0]
+
+
+def test_a_campaign_that_was_stopped_is_to_be_resumed_first(tmp_path: Path) -> None:
+    truth = replace(ONE, runs=5, effects={"quic": -0.1}, noise_sd=0.06, block_sd=0)
+    table = load(write(tmp_path / "c", truth, ANSWER))
+    document = replace(table.document, settings=replace(table.document.settings, runs=400))
+    assert of_campaign(replace(table, document=document)).runs == 400
 
 
 def test_a_difference_near_zero_needs_too_many_loads_to_propose_them(tmp_path: Path) -> None:
     result = concluded(tmp_path / "c", replace(ONE, runs=5, effects={"quic": -0.001}, noise_sd=0.3, seed=3))
     assert result.runs is None
-    assert "; more than 500 loads of each would be needed." in result.sentences[0]
+    assert "; more than 500 further loads of each would be needed." in result.sentences[0]
 
 
 def test_one_load_is_too_few_for_an_interval_and_for_a_forecast(tmp_path: Path) -> None:
