@@ -125,4 +125,4 @@ def _further(findings: Findings, row: Mapping[str, Any]) -> float:
     centre, scatter = float(ratio.centre), float(ratio.error) * math.sqrt(runs)
     at_end = partial(level_at_end, campaign, error, runs)
     total = needed_after(abs(centre), centre, runs, scatter, float(ratio.freedom), at_end, runs + MOST_RUNS)
-    return float(total) - runs
+    return float(total - runs)
