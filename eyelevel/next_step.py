@@ -35,20 +35,19 @@ def continuation(command: str, folder: Path, **variables: str) -> str:
 def after_campaign(folder: Path) -> str:
     """The last line of a command that has measured the campaign in `folder`. Raises EyelevelError."""
     if not any(row.valid for row in read_rows(folder)):
-        return f"Next, why no run counts: {make_line('status', {'CAMPAIGN': _name(folder)})}"
-    return f"Next, the answer as a page: {make_line('report', {'CAMPAIGN': _name(folder)})}"
+        return f"next: {make_line('status', {'CAMPAIGN': _name(folder)})}"
+    return f"next: {make_line('report', {'CAMPAIGN': _name(folder)})}"
 
 
 def after_report(folder: Path, answer: Conclusion | None) -> str:
     """The last line of a command that has reported the campaign in `folder`; `answer` is None for a study."""
     if is_package(folder):
-        return f"Next, to measure more of it: make campaign PACKAGE={shlex.quote(str(folder))}"
+        return f"next: make campaign PACKAGE={shlex.quote(str(folder))}"
     if answer and answer.runs:
-        return f"Next, to decide it: {continuation('campaign', folder, RUNS=str(answer.runs))}"
+        return f"next: {continuation('campaign', folder, RUNS=str(answer.runs))}"
     if answer and answer.waterfall and (folder / "runs").is_dir():
-        line = make_line("waterfall", {"CAMPAIGN": _name(folder), **answer.waterfall})
-        return f"Next, to see why: {line}"
-    return f"Next, to hand on its numbers: {make_line('package', {'CAMPAIGN': _name(folder)})}"
+        return f"next: {make_line('waterfall', {'CAMPAIGN': _name(folder), **answer.waterfall})}"
+    return f"next: {make_line('package', {'CAMPAIGN': _name(folder)})}"
 
 
 def _name(folder: Path) -> str:

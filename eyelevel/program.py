@@ -22,7 +22,7 @@ INTERRUPTED = 130
 # The commands in the order of the list; the commands of studies follow. A command is loaded only when it is needed,
 # since some libraries take seconds.
 COMMANDS = {
-    "try": "measure a demo site over TCP and QUIC, and say which showed it sooner (about 3 minutes)",
+    "try": "measure a demo site over TCP and QUIC, and say which showed it sooner (3 to 4 minutes)",
     "answer": 'answer "would HTTP/3 help?" for one page: record, close, measure and report it',
     "record": "record pages from the web as sites",
     "import": "import a recording in another format as a site",

@@ -56,7 +56,7 @@ def print_answer(folder: Path, report: Path, findings: Findings | None) -> None:
     from analysis.report.write import INDEX
 
     answer = conclusion(findings) if findings else None
-    for line in (*(answer.sentences if answer else ()), f"Report: {report / INDEX}", after_report(folder, answer)):
+    for line in (*(answer.sentences if answer else ()), f"report: {report / INDEX}", after_report(folder, answer)):
         # The campaign may be a stranger's, and so are the names in these lines.
         click.echo(printable(line))
 

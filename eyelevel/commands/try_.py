@@ -15,7 +15,7 @@ from eyelevel.measuring_options import campaign_name
 from eyelevel.options import parameters_of
 
 # A round trip of 600 ms makes the difference large beside what the machine's other work adds to a load: with the load
-# average of a machine of two cores at 5, the ratios of pairs of loads scattered by 1.2 %, and by 12 % on lte.
+# average of a machine of two cores at 5, the ratios of pairs of loads scattered by 1.2 %, and by 14 % on lte.
 SITE, NETWORK, PROTOCOLS = "demo-light", "geo", ("tcp+", "quic")
 RUNS_OF_EACH = 3
 

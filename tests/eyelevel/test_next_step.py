@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from analysis.report.conclusion import Conclusion
 from base.places import PROJECT, RESULTS
+from eyelevel.commands import campaign
 from eyelevel.next_step import after_campaign, after_report
 from eyelevel.simulate import Truth, write
 
@@ -14,29 +16,35 @@ LOADS = {"SITE": "shop", "NET": "lte", "PROTO": "tcp+,quic"}
 
 def test_after_a_campaign_comes_its_report(tmp_path: Path) -> None:
     folder = write(tmp_path / "a b", Truth(1, ("lte",), ("tcp+", "quic"), 1))
-    assert after_campaign(folder) == f"Next, the answer as a page: make report CAMPAIGN='{folder}'"
+    assert after_campaign(folder) == f"next: make report CAMPAIGN='{folder}'"
+
+
+def test_a_campaign_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "c", Truth(1, ("lte",), ("tcp+", "quic"), 1))
+    monkeypatch.setattr(campaign, "measured", lambda options, console: folder)
+    assert CliRunner().invoke(campaign.main, []).stdout.splitlines() == [after_campaign(folder)]
 
 
 def test_a_campaign_without_a_run_that_counts_is_looked_into(tmp_path: Path) -> None:
     folder = write(tmp_path / "c", Truth(1, ("lte",), ("tcp+", "quic"), 1, excluded={"tcp+": 1, "quic": 1}))
-    assert after_campaign(folder) == f"Next, why no run counts: make status CAMPAIGN={folder}"
+    assert after_campaign(folder) == f"next: make status CAMPAIGN={folder}"
 
 
 @pytest.mark.parametrize(
     ("runs", "has_loads", "step"),
     [
-        (24, True, "to decide it: make campaign CAMPAIGN=c RUNS=24 RESULTS="),
-        (None, True, "to see why: make waterfall CAMPAIGN="),
-        (None, False, "to hand on its numbers: make package CAMPAIGN="),
+        (24, True, "make campaign CAMPAIGN=c RUNS=24 RESULTS="),
+        (None, True, "make waterfall CAMPAIGN="),
+        (None, False, "make package CAMPAIGN="),
     ],
 )
 def test_after_a_report_comes_what_it_lacks(tmp_path: Path, runs: int | None, has_loads: bool, step: str) -> None:
     folder = tmp_path / "c"
     (folder / ("runs" if has_loads else "report")).mkdir(parents=True)
-    assert after_report(folder, Conclusion(("yes",), runs, LOADS)).startswith(f"Next, {step}")
+    assert after_report(folder, Conclusion(("yes",), runs, LOADS)).startswith(f"next: {step}")
 
 
 def test_a_study_is_handed_on_and_a_package_resumed() -> None:
-    assert after_report(RESULTS / "grid", None) == "Next, to hand on its numbers: make package CAMPAIGN=grid"
+    assert after_report(RESULTS / "grid", None) == "next: make package CAMPAIGN=grid"
     package = PROJECT / "data" / "reference"
-    assert after_report(package, None) == f"Next, to measure more of it: make campaign PACKAGE={package}"
+    assert after_report(package, None) == f"next: make campaign PACKAGE={package}"

@@ -63,8 +63,8 @@ def test_it_measures_once_and_ends_with_the_answer_its_page_and_the_next_command
     assert re.match(rf"QUIC showed {SITE} \d+\.\d % sooner than TCP\+ on geo \(95 % interval ", sentence)
     assert sentence.endswith(f" {RUNS_OF_EACH} loads of each).")
     index = tmp_path / "try" / "report" / "index.html"
-    assert report == f"Report: {index}"
-    assert following.startswith("Next, ")
+    assert report == f"report: {index}"
+    assert following.startswith("next: make ")
     # The second time, it neither measures nor writes.
     written = index.stat().st_mtime_ns
     assert attempt() == first

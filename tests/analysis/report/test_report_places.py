@@ -71,7 +71,7 @@ def report(folder: Path, *options: str) -> str:
 
 def named(into: Path) -> str:
     """The line that names the report in `into`."""
-    return f"Report: {into / 'index.html'}"
+    return f"report: {into / 'index.html'}"
 
 
 def links(page: Path) -> dict[str, Path]:
@@ -141,7 +141,7 @@ def test_the_page_of_a_package_which_may_have_a_stranger_s_scripts_is_not_named_
     note, line, following = report(package).splitlines()
     assert note == f"{package} is a read-only package; a new report of it is written to {into}"
     assert line == named(into) and "alert(1)" not in (into / "index.html").read_text()
-    assert following == f"Next, to measure more of it: make campaign PACKAGE={package}"
+    assert following == f"next: make campaign PACKAGE={package}"
     assert "leave --figures-only out" in report(package, "--figures-only")
     assert content(package) == before
 
