@@ -60,8 +60,9 @@ def of_timekeeping(document: CampaignDocument) -> list[str]:
     if document.settings.shells != DEFAULT_SHELLS:
         version = document.versions.get(document.settings.shells, document.settings.shells)
         return [
-            f"Networks were emulated by the shells of {version}, not by ours: in whole milliseconds, without real-time "
-            "priority, and a link sends whole packets at the times of a trace (docs/contributors/mahimahi.md). "
+            f"Networks were emulated by the shells of {version}, not by ours. These emulate in whole milliseconds, "
+            "without real-time priority, and a link sends whole packets at the times of a trace "
+            "(docs/contributors/mahimahi.md). "
             "Whether they were late is not known. Compare these runs with each other."
         ]
     if document.has_real_time_priority:

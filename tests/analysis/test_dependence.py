@@ -52,7 +52,7 @@ def test_carry_over_is_found_and_measured_even_with_two_protocols(protocols: tup
 
 def test_the_warning_of_carry_over_says_after_which_protocol_and_how_ratios_change() -> None:
     (text,) = of_carry_over(carried(campaign(replace(CARRIED, protocols=TWO), 1)))
-    assert text.startswith("Times depend on which protocol was loaded before, in 4 of 4 cases, most for ")
+    assert text.startswith("Times depend on which protocol was loaded before. They do in 4 of 4 cases, most for ")
     assert "longer after TCP+ than after QUIC" in text
     assert 3 < float(text.split()[-2]) < 6, text
 
@@ -110,7 +110,9 @@ def test_intervals_from_batches_hold_although_the_ratio_wanders() -> None:
 def test_the_warning_of_a_ratio_that_wanders_has_the_longer_intervals() -> None:
     texts = of_wandering(wandering(campaign(World(wander=0.06), 3)))
     assert len(texts) == 1
-    assert texts[0].startswith("The ratio of QUIC against TCP+ wanders while it is measured, by more than runs scatter")
+    assert texts[0].startswith(
+        "The ratio of QUIC against TCP+ wanders while it is measured. It changes by more than runs "
+    )
     assert "Intervals from batches of successive blocks are longer: " in texts[0]
 
 

@@ -317,7 +317,7 @@ def test_a_preference_is_shown_over_people_and_sites() -> None:
     said = decided(row)
     assert said.startswith("QUIC is preferred to TCP+ by ") and "corrected p = " in said
     opposite = decided(row | {"difference": -0.1, "low": -0.3, "high": 0.1, "is_shown": False, "p_corrected": 0.2})
-    assert opposite == "Neither is shown to be preferred: TCP+ by 10 points (-10 to 30; corrected p = 0.2)."
+    assert opposite == "Neither is shown to be preferred: TCP+ by 10 points (-10 to 30; corrected p = 0.20)."
 
 
 def test_opinion_scores_are_over_people() -> None:
