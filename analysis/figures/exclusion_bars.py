@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLACK, BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, VERMILION, figure_style
+from analysis.figures.style import BLACK, BROWN, ORANGE, PAGE_INCHES, SKY, YELLOW, figure_style, in_paper_order
 from analysis.text import label
 
-COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK)
+COLOURS = (ORANGE, BROWN, YELLOW, "0.6", SKY, "0.3", BLACK)
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "++++", "oooo")
 
 
@@ -19,7 +19,7 @@ def draw(rates: pd.DataFrame, gates: pd.DataFrame, networks: Sequence[str], prot
         panels = figure.subplots(1, len(networks), sharey=True, squeeze=False)[0]
         gate_names = list(dict.fromkeys(gates["gate"]))
         attempts = rates.set_index(["network", "protocol"])["attempts"]
-        for axes, network in zip(panels, networks, strict=True):
+        for axes, network in zip(panels, in_paper_order(networks), strict=True):
             present = [name for name in protocols if (network, name) in attempts.index]
             base = pd.Series(0.0, index=present)
             for place, gate in enumerate(gate_names):
@@ -32,8 +32,8 @@ def draw(rates: pd.DataFrame, gates: pd.DataFrame, networks: Sequence[str], prot
             axes.set_title(label(network))
             axes.set_xticks(range(len(present)), [label(name) for name in present], rotation=35, ha="right")
             axes.grid(axis="x", visible=False)
-        panels[0].set_ylabel("excluded attempts [%]")
+        panels[0].set_ylabel("attempts that do\nnot count [%]")
         if gate_names:
             handles, labels = panels[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(gate_names)))
+            figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(gate_names)))
         return figure

@@ -3,7 +3,9 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLUE, ORANGE, figure_style
+from analysis.figures.style import figure_style
+
+BAR = "0.45"
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -12,10 +14,10 @@ def draw(table: pd.DataFrame) -> Figure:
         figure = Figure(figsize=(max(3.4, 0.8 + 0.24 * len(table)), 3.2), layout="constrained")
         size, servers = figure.subplots(2, 1, sharex=True)
         places = range(len(table))
-        size.bar(places, table["bytes"] / 1e6, color=BLUE, width=0.7)
-        size.set_ylabel("download\nsize [MB]")
-        servers.bar(places, table["servers"], color=ORANGE, width=0.7)
-        servers.set_ylabel("server IPs")
+        size.bar(places, table["bytes"] / 1e6, color=BAR, width=0.7)
+        size.set_ylabel("download\n[MB]")
+        servers.bar(places, table["servers"], color=BAR, width=0.7)
+        servers.set_ylabel("servers")
         servers.set_xticks(places, table["site"], rotation=60, ha="right", rotation_mode="anchor")
         for axes in (size, servers):
             axes.grid(visible=False, axis="x")

@@ -1,4 +1,4 @@
-"""The paper's Figure 3: the distribution over sites of the gain against stock TCP, by network and metric."""
+"""The paper's Figure 3: the distribution over sites of the change against stock TCP, by network and metric."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import Normal, Stroke
 
-from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
+from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, in_paper_order, line_style, percent_axis
 from analysis.text import label
 
 METRICS = ("fvc", "si", "vc85", "plt")
@@ -19,6 +19,8 @@ FAR_OUT = 3
 WIDEST = 1.0
 # The least range that an axis shows on both sides of 0; and the margin beyond the last gain, as a share of the axis.
 LEAST, MARGIN = 0.02, 0.04
+# How many ticks with their percentages fit on an axis.
+TICKS = 4
 
 
 def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str], np.ndarray]:
@@ -46,7 +48,7 @@ def limits(gains: np.ndarray) -> tuple[float, float]:
 def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str], reference: str) -> Figure:
     """A grid of networks and metrics, with one line for each protocol compared with `reference`."""
     lines = series(gain_table, reference)
-    rows = [network for network in networks if any(key[0] == network for key in lines)]
+    rows = [network for network in in_paper_order(networks) if any(key[0] == network for key in lines)]
     compared = [name for name in protocols if any(key[2] == name for key in lines)]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.6 + 1.35 * max(1, len(rows))), layout="constrained")
@@ -54,9 +56,10 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[
         for row, network in zip(grid, rows, strict=False):
             low, high = limits(np.concatenate([line for key, line in lines.items() if key[0] == network]))
             row[0].set_xlim(low, high)
-            row[0].set_ylabel(f"{label(network)}\nshare of sites")
+            row[0].set_ylabel(f"{label(network)}\nsites [%]")
             for axes, metric in zip(row, METRICS, strict=True):
                 axes.axvline(0, color="0.4", linewidth=0.7)
+                percent_axis(axes.xaxis, TICKS)
                 of_panel = {name: lines.get((network, metric, name), np.empty(0)) for name in compared}
                 for protocol, line in of_panel.items():
                     if len(line):
@@ -65,8 +68,8 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[
         for axes, metric in zip(grid[0], METRICS, strict=True):
             axes.set_title(label(metric))
             axes.set_ylim(0, 1.02)
-        for axes in grid[-1]:
-            axes.set_xlabel(f"gain against {label(reference)}")
+            axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
+        figure.supxlabel(f"change against {label(reference)}; left of the line is faster", fontsize=8)
         for name in compared:
             style = line_style(name, protocols)
             grid[0, 0].plot([], [], color=style.color, linestyle=style.dashes, label=label(name))

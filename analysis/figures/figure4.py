@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from analysis.figures.films import Strip
-from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style
+from analysis.figures.style import PAGE_INCHES, SMALL, figure_style
 from analysis.text import label
 
 # The space between rows of pictures, for each row's times above it and completeness below it.
@@ -38,7 +38,7 @@ def draw(strips: Sequence[Strip], inches: float = PAGE_INCHES) -> Figure:
                 complete = strip.complete[place]
                 axes.set_title(f"{strip.times_ms[place] / 1000:.2f} s", fontsize=SMALL, pad=2)
                 axes.set_xlabel(f"{complete} %\n{milestones.get(place, '')}", fontsize=SMALL, labelpad=2)
-                axes.xaxis.label.set_color(VERMILION if place in milestones else BLUE)
+                axes.xaxis.label.set_fontweight("bold" if place in milestones else "normal")
             row[0].set_ylabel(label(strip.shot.protocol), fontweight="bold")
         return figure
 

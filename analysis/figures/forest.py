@@ -1,86 +1,109 @@
-"""The gain of each pair over all sites with its intervals, by network and metric; also of several campaigns."""
+"""The change of each pair over all sites with its intervals, by network and metric; also of several campaigns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.style import BLUE, COLUMN_INCHES, PAGE_INCHES, SMALL, VERMILION, figure_style, intervals
+from analysis.figures.style import (
+    BLACK,
+    COLUMN_INCHES,
+    DIRECTIONS,
+    ORANGE,
+    PAGE_INCHES,
+    SMALL,
+    VERDICT_MARKS,
+    figure_style,
+    in_paper_order,
+    intervals,
+    percent_axis,
+    place_label,
+)
 from analysis.runs import rows_of
 from analysis.statistics.contrasts import RATIO
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
-from analysis.text import label
+from analysis.statistics.outcomes import EQUAL_ON_AVERAGE
+from analysis.text import label, label_with_title
 
-VERDICT_MARKS = {FASTER: (BLUE, "<"), SLOWER: (VERMILION, ">"), EQUIVALENT: ("0.2", "s"), NOT_DECIDED: ("0.5", "o")}
-VERDICT_MARKS |= {EQUAL_ON_AVERAGE: ("0.2", "D")}
 # How many ticks with their percentages fit on an axis: on one of several panels, and on one as wide as a column.
 PANEL_TICKS, COLUMN_TICKS = 3, 5
+# A row of the y axis: a network with a pair, or a network's name above its pairs.
+Row = tuple[str, Pair | None]
+
+
+def rows_by_network(networks: Sequence[str], pairs: Sequence[Pair]) -> list[Row]:
+    """The rows of a figure: the networks in the paper's order, each with its pairs below its name; with one pair, a row
+    for each network."""
+    ordered = in_paper_order(networks)
+    if len(pairs) == 1:
+        return [(network, pairs[0]) for network in ordered]
+    return [(network, pair) for network in ordered for pair in (None, *pairs)]
 
 
 def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pairs: Sequence[Pair]) -> Figure:
     """Draw `table`, which is from `over_sites`: a panel for each metric, a row for each network and pair. A row shows
-    the paper's mean gain with its interval, and below it the gain of the ratios within blocks."""
-    rows = [(network, pair) for network in networks for pair in pairs]
+    the paper's change of the means with its interval, and below it the change of the ratios within blocks."""
+    rows = rows_by_network(networks, pairs)
+    places = np.array([place for place, (_, pair) in enumerate(rows) if pair])
+    keys = pd.MultiIndex.from_tuples([(network, *pair) for network, pair in rows if pair])
     with figure_style():
-        figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.19 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.17 * len(rows)), layout="constrained")
         panels = np.atleast_1d(figure.subplots(1, len(metrics), sharey=True))
-        keys = pd.MultiIndex.from_tuples([(network, *pair) for network, pair in rows])
         for axes, metric in zip(panels, metrics, strict=True):
             of_metric = rows_of(table, metric=metric).set_index(["network", *Pair._fields]).reindex(keys)
             for up, name, low, high, color, marker in (
-                (0.15, "gain", "gain_low", "gain_high", BLUE, "o"),
-                (-0.2, *RATIO, VERMILION, "D"),
+                (0.18, "gain", "gain_low", "gain_high", BLACK, "o"),
+                (-0.18, *RATIO, ORANGE, "D"),
             ):
-                ys = np.arange(len(rows)) - up
+                ys = places - up
                 intervals(axes, of_metric[low], of_metric[high], ys, color)
                 axes.plot(of_metric[name], ys, marker, color=color, markersize=3)
             axes.set_title(label(metric))
             axes.tick_params(axis="x", labelsize=SMALL)
-            _rows(axes, networks, pairs, PANEL_TICKS)
+            _rows(axes, rows, PANEL_TICKS, label if axes is panels[0] else "".format)
         panels[0].tick_params(axis="y", labelsize=SMALL)
-        panels[0].plot([], [], "o-", color=BLUE, markersize=3, label="gain of means")
-        panels[0].plot([], [], "D-", color=VERMILION, markersize=3, label="gain within blocks")
+        panels[0].plot([], [], "o-", color=BLACK, markersize=3, label="change of the means")
+        panels[0].plot([], [], "D-", color=ORANGE, markersize=3, label="change within blocks")
+        figure.supxlabel(DIRECTIONS, fontsize=8)
         figure.legend(loc="outside upper center", ncols=2)
         return figure
 
 
 def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str, pairs: Sequence[Pair]) -> Figure:
     """Draw one metric of `table`, which is from `confirmatory`, as wide as a column: a row for each network and pair
-    with its gain, interval and margin of equivalence, in the colour and marker of its verdict."""
-    rows = [(network, pair) for network in networks for pair in pairs]
+    with its change, interval and margin of equivalence, in the colour and marker of its verdict."""
+    rows = rows_by_network(networks, pairs)
     index = rows_of(table, metric=metric).set_index(["network", "reference", "compared"]).sort_index()
     with figure_style():
-        figure = Figure(figsize=(COLUMN_INCHES, 1.3 + 0.3 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(COLUMN_INCHES, 1.4 + 0.24 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        _rows(axes, networks, pairs, COLUMN_TICKS)
+        _rows(axes, rows, COLUMN_TICKS, place_label)
         for y, (network, pair) in enumerate(rows):
+            if pair is None:
+                continue
             row = index.loc[(network, *pair)]
             color, marker = VERDICT_MARKS[row["verdict"]]
             margin = row["margin"]
-            axes.fill_between([1 / (1 + margin) - 1, margin], y - 0.38, y + 0.38, color="0.9", linewidth=0)
+            axes.fill_between([1 / (1 + margin) - 1, margin], y - 0.42, y + 0.42, color="0.9", linewidth=0)
             if np.isfinite(row["gain"]):
                 axes.plot([row["gain_low"], row["gain_high"]], [y, y], color=color, linewidth=1.6)
                 axes.plot(row["gain"], y, marker, color=color, markersize=6)
             else:
                 middle = axes.get_yaxis_transform()
                 axes.text(0.5, y, "no runs to compare", transform=middle, ha="center", va="center", style="italic")
-        axes.set_title(label(metric), fontweight="bold")
-        axes.set_xlabel("\N{LEFTWARDS ARROW} faster      gain      slower \N{RIGHTWARDS ARROW}")
-        for verdict, (color, marker) in VERDICT_MARKS.items():
-            if (table["verdict"] == verdict).any():
-                axes.plot([], [], marker, color=color, linestyle="", label=verdict)
-        axes.fill_between([], [], color="0.9", label="counts as equivalent")
+        axes.set_title(_title(metric), fontweight="bold")
+        axes.set_xlabel(DIRECTIONS)
+        _verdict_legend(axes, table, "")
         figure.legend(loc="outside lower center", ncols=2)
         return figure
 
 
 def draw_combined(contrasts: pd.DataFrame, gains: pd.DataFrame) -> Figure:
     """Draw the tables of `analysis.combining.Combination`: a panel for each metric, and for each network and pair a row
-    of the combined gain, in the colour of its verdict, above the rows of its campaigns.
+    of the combined change, in the colour of its verdict, above the rows of its campaigns.
 
     A combined interval that does not fit ends in an arrow at the edge of its panel: with two campaigns it would leave
     all else invisible.
@@ -112,8 +135,8 @@ def draw_combined(contrasts: pd.DataFrame, gains: pd.DataFrame) -> Figure:
                         if end != whole:
                             axes.plot(end, start, mark, color=color, markersize=5, clip_on=False)
             axes.set_xlim(limits)
-            axes.set_title(label(metric))
-            _gain_axis(axes, PANEL_TICKS)
+            axes.set_title(_title(metric))
+            _change_axis(axes, PANEL_TICKS)
         texts = [
             text
             for (network, reference, compared), names in rows.items()
@@ -123,32 +146,48 @@ def draw_combined(contrasts: pd.DataFrame, gains: pd.DataFrame) -> Figure:
         panels[0].set_ylim(len(texts) - 0.4, -0.6)
         for place, text in enumerate(panels[0].get_yticklabels()):
             text.set(parse_math=False, fontsize=SMALL, fontweight="bold" if place in starts else "normal")
-        for verdict, (color, _) in VERDICT_MARKS.items():
-            if (contrasts["verdict"] == verdict).any():
-                panels[0].plot([], [], "D-", color=color, markersize=5, label=f"combined: {verdict}")
+        _verdict_legend(panels[0], contrasts, "combined: ")
         panels[0].plot([], [], "s-", color="0.4", markersize=3, linewidth=1, label="one campaign")
-        panels[0].fill_between([], [], color="0.93", label="counts as equivalent")
-        figure.supxlabel("\N{LEFTWARDS ARROW} faster      gain      slower \N{RIGHTWARDS ARROW}", fontsize=8)
+        figure.supxlabel(DIRECTIONS, fontsize=8)
         figure.legend(loc="outside upper center", ncols=4)
         return figure
 
 
-def _gain_axis(axes: Axes, ticks: int) -> None:
-    """Mark a gain of 0 on `axes`, and set about `ticks` ticks."""
+def _title(metric: str) -> str:
+    """A metric's title with its label: `Speed Index (SI)`."""
+    name, _, title = label_with_title(metric).rstrip(")").partition(" (")
+    return f"{title[:1].upper()}{title[1:]} ({name})" if title else name
+
+
+def _verdict_legend(axes: Axes, table: pd.DataFrame, prefix: str) -> None:
+    """Add all verdicts to the legend, so that it explains the colours even where a verdict does not occur."""
+    for verdict, (color, marker) in VERDICT_MARKS.items():
+        if verdict != EQUAL_ON_AVERAGE or (table["verdict"] == verdict).any():
+            axes.plot([], [], marker, color=color, linestyle="", label=prefix + verdict)
+    axes.fill_between([], [], color="0.9", label="counts as equivalent")
+
+
+def _change_axis(axes: Axes, ticks: int) -> None:
+    """Mark a change of 0 on `axes`, and set about `ticks` ticks."""
     axes.axvline(0, color="0.4", linewidth=0.7)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
-    axes.xaxis.set_major_locator(MaxNLocator(ticks))
+    percent_axis(axes.xaxis, ticks)
 
 
-def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair], ticks: int) -> None:
-    """Label the rows of `axes`, each a network and a pair, mark a gain of 0, and set about `ticks` ticks."""
-    labels = [
-        f"{label(network) + '   ' if not place else ''}{label(pair.compared)} / {label(pair.reference)}"
-        for network in networks
-        for place, pair in enumerate(pairs)
-    ]
-    _gain_axis(axes, ticks)
+def _rows(axes: Axes, rows: Sequence[Row], ticks: int, name: Callable[[str], str]) -> None:
+    """Label the `rows` of `axes`, mark a change of 0, and set about `ticks` ticks; `name` writes a network's name."""
+    labels = [f"{label(pair.compared)} / {label(pair.reference)}" if pair else "" for _, pair in rows]
+    if not any(pair is None for _, pair in rows):
+        labels = [label(network) for network, _ in rows]
+    _change_axis(axes, ticks)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
-    for place in range(1, len(networks)):
-        axes.axhline(place * len(pairs) - 0.5, color="0.7", linewidth=0.6)
+    # The name of a network stands in a row of its own, within the axes, where there is room.
+    for place, (tick, (network, pair)) in enumerate(zip(axes.yaxis.get_major_ticks(), rows, strict=True)):
+        if pair is None:
+            where = axes.get_yaxis_transform()
+            style: Any = {"fontsize": SMALL, "fontweight": "bold", "in_layout": False}
+            axes.text(0.01, place, name(network), transform=where, va="center", **style)
+            tick.tick1line.set_visible(False)
+            tick.gridline.set_visible(False)
+            if place:
+                axes.axhline(place - 0.5, color="0.7", linewidth=0.6)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLUE, GREEN, PAGE_INCHES, VERMILION, figure_style
+from analysis.figures.style import BLACK, BROWN, ORANGE, PAGE_INCHES, figure_style
 from analysis.text import label
 from tuning.conditions import DELAY, LOSS
 from tuning.impairments.contract import DOWN, UP
@@ -25,7 +25,7 @@ BIN_S = 0.25
 LEGEND_COLUMNS = 5
 # The time step in which a delay or a loss over time is drawn.
 CONDITIONS_BIN_S = 0.02
-STYLES = {DOWN: (BLUE, "-", "down"), UP: (VERMILION, "--", "up")}
+STYLES = {DOWN: (BLACK, "-", "down"), UP: (ORANGE, "--", "up")}
 
 
 def rate_series(network: Network, direction: str, seconds: float) -> tuple[np.ndarray, np.ndarray] | None:
@@ -132,8 +132,8 @@ def _draw_losses(panel: Axes, network: Network, seconds: float) -> None:
     if kept is None:
         return
     # The legend takes only lines of the panels themselves, so this empty line stands for the line on the right axis.
-    panel.plot([], [], color=GREEN, label="loss over time, % (right)")
+    panel.plot([], [], color=BROWN, label="loss over time, % (right)")
     right = panel.twinx()
-    right.step(times_s, 100 * (1 - kept), where="post", color=GREEN, linewidth=0.8)
+    right.step(times_s, 100 * (1 - kept), where="post", color=BROWN, linewidth=0.8)
     right.set_ylim(0, None)
-    right.tick_params(axis="y", colors=GREEN)
+    right.tick_params(axis="y", colors=BROWN)

@@ -1,20 +1,19 @@
-"""The gain of one contrast of TCP and QUIC with each of several programs, with its interval, by network."""
+"""The change of one contrast of TCP and QUIC with each of several programs, with its interval, by network."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style
+from analysis.figures.style import DIRECTIONS, ORANGE, PAGE_INCHES, SMALL, figure_style, percent_axis
 from analysis.programs import DEPENDS, INDEPENDENT
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.text import label
 from tuning.devices import described
 
 # The marks of the verdicts on a change of program; and the mark of the first program, which others are compared with.
-MARKS = {DEPENDS: (VERMILION, "D"), INDEPENDENT: (BLUE, "s"), NOT_DECIDED: ("0.5", "o")}
+MARKS = {DEPENDS: (ORANGE, "D"), INDEPENDENT: ("0.2", "s"), NOT_DECIDED: ("0.5", "o")}
 FIRST = ("0.1", "*")
 TICKS = 4
 
@@ -41,16 +40,13 @@ def draw(gains: pd.DataFrame, differences: pd.DataFrame, networks: Sequence[str]
                 axes.plot([row.gain_low, row.gain_high], [places[key]] * 2, color=color, linewidth=1.6)
                 axes.plot(row.gain, places[key], marker, color=color, markersize=7 if (color, marker) == FIRST else 5)
             axes.set_title(label(network))
-            axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
-            axes.xaxis.set_major_locator(MaxNLocator(TICKS))
+            percent_axis(axes.xaxis, TICKS)
             axes.tick_params(labelsize=SMALL)
         panels[0].set_yticks(range(len(names)), names)
         panels[0].set_ylim(len(names) - 0.4, -0.6)
-        figure.supxlabel("\N{LEFTWARDS ARROW} faster      gain      slower \N{RIGHTWARDS ARROW}", fontsize=8)
+        figure.supxlabel(DIRECTIONS, fontsize=8)
         marks = {"with which others are compared": FIRST, **MARKS}
-        seen = set(differences["verdict"])
         for text, (color, marker) in marks.items():
-            if text in seen or (color, marker) == FIRST:
-                panels[0].plot([], [], marker, color=color, linestyle="", label=text)
+            panels[0].plot([], [], marker, color=color, linestyle="", label=text)
         figure.legend(loc="outside upper center", ncols=4)
         return figure

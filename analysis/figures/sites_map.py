@@ -1,4 +1,4 @@
-"""The gain of every site on every network in every metric, for one pair of protocols, in one picture."""
+"""The change at every site on every network in every metric, for one pair of protocols, in one picture."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -14,13 +14,24 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import IdentityTransform
 
-from analysis.figures.style import HATCH, PAGE_INCHES, RC, SMALL, figure_style, gain_bar
+from analysis.figures.style import (
+    CHANGES,
+    HATCH,
+    INK,
+    PAGE_INCHES,
+    PAPER,
+    RC,
+    SMALL,
+    change_bar,
+    figure_style,
+    in_paper_order,
+)
 from analysis.runs import rows_of
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import SIGNIFICANT_P
 from analysis.text import label, whole_percent
 
-# The colour does not change beyond this share; the number in the cell still shows the gain.
+# The colour does not change beyond this share; the number in the cell still shows the change.
 DEEPEST = 0.4
 
 
@@ -31,13 +42,13 @@ def draw(
     pair: Pair,
     sites: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw a row for each site and a column for each network and metric. A cell has the gain in percent, bold if it is
-    significant; a cell without a gain is hatched.
+    """Draw a row for each site and a column for each network and metric. A cell has the change in percent, bold if it
+    is significant; a cell without a change is hatched.
 
-    `gain_table` is from `analysis.statistics.gain.gains`. `sites` names the rows, including sites without a gain;
+    `gain_table` is from `analysis.statistics.gain.gains`. `sites` names the rows, including sites without a change;
     unless given, all sites of `gain_table` have a row.
     """
-    cells = rows_of(gain_table, **pair._asdict())
+    cells, networks = rows_of(gain_table, **pair._asdict()), in_paper_order(networks)
     columns = pd.MultiIndex.from_product([networks, metrics])
     rows = list(cells["site"].unique() if sites is None else sites)
     by_site = {name: cells.pivot(index="site", columns=["network", "metric"], values=name) for name in ("gain", "p")}
@@ -47,7 +58,7 @@ def draw(
         # The names of the sites stand on the left, and the scale of the colours below.
         figure = Figure(figsize=(PAGE_INCHES, 1.5 + 0.19 * len(table)), layout="constrained")
         axes = figure.subplots()
-        image = axes.imshow(values, cmap="PuOr", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
+        image = axes.imshow(values, cmap=CHANGES, norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
         axes.grid(visible=False)
         # The hatched background is visible where the image has no value.
         axes.patch.set(hatch=HATCH, edgecolor="0.75", linewidth=0)
@@ -71,7 +82,7 @@ def draw(
                 ),
                 autolim=False,
             )  # fmt: skip
-        gain_bar(figure, image, axes, pad=0.01).set_label("gain [%] (negative is faster)")
+        change_bar(figure, image, axes, pad=0.01)
         if not np.isfinite(values).all():
             key = Patch(facecolor="white", edgecolor="0.75", hatch=HATCH, label="no valid runs of both")
             figure.legend(handles=[key], loc="outside lower right")
@@ -82,7 +93,7 @@ def _numbers(gains: np.ndarray, p: np.ndarray) -> dict[tuple[str, bool, str], li
     """Each number, whether it is bold, and its colour → its cells, as (x, y)."""
     cells: dict[tuple[str, bool, str], list[tuple[int, int]]] = {}
     for y, x in zip(*np.nonzero(np.isfinite(gains)), strict=True):
-        color = "black" if abs(gains[y, x]) < 0.6 * DEEPEST else "white"
+        color = INK if abs(gains[y, x]) < 0.4 * DEEPEST else PAPER
         cells.setdefault((whole_percent(gains[y, x]), p[y, x] < SIGNIFICANT_P, color), []).append((x, y))
     return cells
 

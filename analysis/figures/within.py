@@ -1,4 +1,4 @@
-"""Every run of every setting on one network, relative to the typical time of its site."""
+"""Every run of every setting on one network, against the typical time of its site."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,13 +8,29 @@ from matplotlib.figure import Figure
 
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.statistics.samples import Samples
-from analysis.text import label
+from analysis.text import label, whole_percent
+
+# The possible ticks of an axis of multiples on both sides of 1, and how far apart they are, as a share of the axis.
+BELOW, ABOVE = (0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.2, 0.1), (1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 20, 50)
+APART = 0.08
+
+
+def ticks_between(low: float, high: float) -> list[float]:
+    """The ticks of a logarithmic axis of multiples, none too near to another: 1 and some on both sides of it."""
+    ticks = [1.0]
+    for side in (BELOW, ABOVE):
+        last = 1.0
+        for tick in side:
+            if low <= tick <= high and abs(np.log(tick / last)) >= APART * np.log(high / low):
+                ticks.append(tick)
+                last = tick
+    return sorted(ticks)
 
 
 def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) -> Figure:
-    """Draw a row for each site: each run's time as a multiple of the first protocol's median, on a logarithmic axis,
-    with a line at each protocol's median. At a site without runs over the first protocol, the next protocol takes its
-    place, and the row names it."""
+    """Draw a row for each site: by how much each run's time differs from the first protocol's median, on a logarithmic
+    axis, with a line at each protocol's median. At a site without runs over the first protocol, the next protocol takes
+    its place, and the row names it."""
     network_index, metric_index = samples.networks.index(network), samples.metrics.index(metric)
     values = samples.values[network_index, :, :, metric_index]
     rows = [row for row in range(len(samples.sites)) if np.isfinite(values[row]).any()]
@@ -46,16 +62,16 @@ def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) 
             handles.append(axes.plot([], [], style.marker, color=style.color, markersize=4, label=label(protocol))[0])
         axes.set_xscale("log")
         low, high = axes.get_xlim()
-        ticks = [t for t in (0.1, 0.2, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50) if low <= t <= high]
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        ticks = ticks_between(low, high)
+        axes.set_xticks(ticks, [f"{whole_percent(tick - 1)} %".replace("-", "\N{MINUS SIGN}") for tick in ticks])
         axes.minorticks_off()
         axes.axvline(1, color="0.4", linewidth=0.7)
         names = [
-            samples.sites[row] + (f" ({label(samples.protocols[first])}: 1)" if first else "")
+            samples.sites[row] + (f" ({label(samples.protocols[first])}: 0)" if first else "")
             for row, first in zip(rows, firsts, strict=True)
         ]
         axes.set_yticks(range(len(rows)), names, fontsize=SMALL)
         axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel(f"{label(metric)} as a multiple of the median over {label(samples.protocols[0])}")
+        axes.set_xlabel(f"{label(metric)} of each run against the median over {label(samples.protocols[0])}")
         figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1)
         return figure

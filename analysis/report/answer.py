@@ -88,7 +88,7 @@ def write_answer(
     with replacing_folder(into, INDEX) as new:
         (new / "tables").mkdir()
         write_tables(page_tables, new / "tables")
-        templates = environment(new)
+        templates = environment({})
         templates.filters["with_commands"] = with_commands
         template = templates.get_template("site_answer.html.j2")
         html = template.render(

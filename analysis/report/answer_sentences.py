@@ -106,8 +106,8 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
         "The Speed Index is compared: the mean time at which the visible part of the page appears. A pair is "
         "one load over each protocol, made one after the other, in random order. “Sooner” and “later” are said only "
         "where a test shows a difference, “no difference” only where a test shows that it is less than "
-        f"{level(question.equivalence_margin)} either way. The chance that any of these words above is wrong is at "
-        f"most {level(families * question.significant_p)}, however often the test was made on the way{later}. "
+        f"{level(question.equivalence_margin)} either way. These verdicts are wrong with a probability of at most "
+        f"{level(families * question.significant_p)}, interim looks included{later}. "
         f"Intervals hold with {level(question.confidence)} each. {origin_sentence(question.origin)}"
     )
     if "simulated" in campaign.document.further:
@@ -163,7 +163,7 @@ def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callab
                 text += f" {_share(first['difference'] / seen['difference'])}"
         elif math.isfinite(first["low"]):
             interval = f"{signed_ms(first['low'])} to {signed_ms(first['high'])} ms"
-            text = f"no difference in the first byte is certain ({interval})."
+            text = f"a difference in the first byte is not shown ({interval})."
         else:
             text = "too few loads count to tell when the first byte comes."
         texts.append(f"{answer.heading}, {text}")

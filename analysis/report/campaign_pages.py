@@ -1,7 +1,6 @@
 """The pages of a campaign's report: the answer, the paper, and everything."""
 
-from collections.abc import Sequence, Set
-from pathlib import Path
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from analysis.balance import place_test
@@ -25,14 +24,14 @@ TEMPLATES = {ANSWER: "answer.html.j2", PAPER: "paper.html.j2", EVERYTHING: "ever
 
 
 def campaign_pages(
-    findings: Findings, sections: Sequence[Section], families: Set[str], figures: Path, links: Links
+    findings: Findings, sections: Sequence[Section], families: Set[str], pictures: Mapping[str, str], links: Links
 ) -> dict[str, str]:
     """The pages of a campaign's report: the name of its file → its HTML. `sections` are all, in their order.
 
-    `families`: the names of tables that have a part on the declared hypotheses; `figures`: the folder of the PNG files;
+    `families`: the names of tables that have a part on the declared hypotheses; `pictures`: name of a figure → its URL;
     `links` makes the links to files of runs.
     """
-    templates, campaign = environment(figures, links), findings.campaign
+    templates, campaign = environment(pictures, links), findings.campaign
     of_page = {page: [one for one in sections if one.page == page and one.has_content] for page in PAGES}
     names = {page: title for page, title in PAGES.items() if page == ANSWER or of_page[page]}
     common = page_basics(campaign.document) | {

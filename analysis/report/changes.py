@@ -176,8 +176,8 @@ def _caveats(change: CampaignChange) -> list[str]:
         texts.append("No canary of the processor has an interval in both: nothing bounds what the machine changed.")
     else:
         texts.append(
-            "A change is beyond the canary if its interval lies outside the processor canary's: then the machine's "
-            "processor alone does not explain it, if loads slow down by no more than the canary does."
+            "Beyond the canary: the interval lies outside the processor canary's, so the change is larger than a "
+            "slower processor alone explains, if loads slow down by no more than the canary does."
         )
     allowed = "" if change.worse_than == 0 == (change.allowance or 0) else f" (times of B less {_threshold(change)})"
     texts.append(
@@ -304,7 +304,7 @@ def write(change: CampaignChange, into: Path) -> Path:
     with replacing_folder(into, JSON) as new:
         (new / "tables").mkdir()
         write_tables([table for some in page_tables.values() for table in some], new / "tables")
-        template = environment(new).get_template("changes.html.j2")
+        template = environment({}).get_template("changes.html.j2")
         html = template.render(
             **page_basics(change.b.document), tables=page_tables, a=change.a, b=change.b, sentences=sentences(change)
         )

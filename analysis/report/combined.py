@@ -134,9 +134,8 @@ def write(combination: Combination, into: Path) -> Path:
         for name in ("tables", "figures"):
             (new / name).mkdir()
         write_tables(section.tables, new / "tables")
-        figure.write(new / "figures")
         html = (
-            environment(new / "figures")
+            environment({figure.name: figure.write(new / "figures")})
             .get_template("combined.html.j2")
             .render(
                 **page_basics(next(iter(combination.campaigns.values())).document),

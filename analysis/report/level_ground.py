@@ -61,7 +61,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     if measured:
         sentences = _measured(names, differ, measured.keys(), uneven, one_transport)
         if differences:
-            sentences.append(f"Set differently, and not measured in this campaign: {'; '.join(differences)}.")
+            sentences.append(f"Set differently, but not measured in this campaign: {'; '.join(differences)}.")
     else:
         by_settings = f"By their settings: {'; '.join(differences)}." if differences else "Their settings are matched."
         sentences = [f"How {names} {differ} was not measured in this campaign.", by_settings]

@@ -50,11 +50,20 @@ function enlarge(picture) {
   large.alt = picture.alt;
   viewer.showModal();
 }
+// Save a picture, which is in the page, as a file.
+function save(url, name) {
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+}
 document.querySelectorAll("figure").forEach((figure) => {
   const picture = figure.querySelector(".picture");
   if (!picture) return;
   picture.addEventListener("click", () => enlarge(picture));
   figure.querySelector(".enlarge").addEventListener("click", () => enlarge(picture));
+  const keep = figure.querySelector(".keep");
+  if (keep) keep.addEventListener("click", () => save(picture.src, keep.dataset.name));
 });
 viewer.addEventListener("click", () => viewer.close());
 

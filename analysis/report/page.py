@@ -1,9 +1,8 @@
 """The report's pages: HTML files, each of which needs no other files."""
 
-import base64
 import io
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from analysis.hypotheses import origin_sentence
 from analysis.report.conditions import lane_facts
 from analysis.report.run_files import Links
-from analysis.report.section import Section
+from analysis.report.section import Section, data_url
 from analysis.report.warnings import titled
 from analysis.runs import CampaignTable
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
@@ -55,11 +54,15 @@ LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
 
 
 def study_page(
-    campaign: CampaignTable, sections: Sequence[Section], studies: Sequence[Section], figures: Path, links: Links
+    campaign: CampaignTable,
+    sections: Sequence[Section],
+    studies: Sequence[Section],
+    pictures: Mapping[str, str],
+    links: Links,
 ) -> str:
     """The page of a study's campaign, or of a campaign without films, as HTML: first the sections of `studies`, which
-    have its results, then its own `sections`."""
-    template = environment(figures, links).get_template("study.html.j2")
+    have its results, then its own `sections`. `pictures`: name of a figure → its URL."""
+    template = environment(pictures, links).get_template("study.html.j2")
     return template.render(
         **page_basics(campaign.document),
         name=campaign.name,
@@ -84,15 +87,15 @@ def identity(campaign: CampaignTable) -> str:
     return ", ".join(parts) + "."
 
 
-def environment(figures: Path, links: Links | None = None) -> jinja2.Environment:
-    """The environment in which the templates of this folder are rendered. `figures` is the folder of the PNG files;
+def environment(pictures: Mapping[str, str], links: Links | None = None) -> jinja2.Environment:
+    """The environment in which the templates of this folder are rendered. `pictures`: name of a figure → its URL;
     `links` makes the links to files of runs. Without `links`, a page has no such links."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     templates.filters |= {
-        "picture": lambda figure: _data_url("image/png", (figures / f"{figure.name}.png").read_bytes()),
-        "film": partial(_data_url, "video/webm"),
+        "picture": lambda figure: Markup(pictures[figure.name]),
+        "film": partial(data_url, "video/webm"),
         "label": label,
         "unit": unit,
         "cells": cells,
@@ -145,8 +148,4 @@ def jpeg(pixels: NDArray[np.uint8], width: int, quality: int) -> str:
     image, data = Image.fromarray(pixels), io.BytesIO()
     image.thumbnail((width, width))
     image.save(data, "JPEG", quality=quality)
-    return _data_url("image/jpeg", data.getvalue())
-
-
-def _data_url(kind: str, data: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    return data_url("image/jpeg", data.getvalue())

@@ -1,9 +1,11 @@
 """The parts of a report: tables, figures, drawings, and sections."""
 
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,6 +13,8 @@ from matplotlib.figure import Figure
 from analysis.figures import style
 from analysis.text import label
 
+# The characters that a URL with data in double quotes may contain as they are.
+SAFE = " !$&'()*+,-./:;=?@[]_~"
 # The files of a report's pages.
 ANSWER, PAPER, EVERYTHING = "index.html", "paper.html", "everything.html"
 
@@ -32,6 +36,7 @@ class ReportFigure:
     """A figure: the name of its files, its caption, and the function that draws it from `arguments`.
 
     `finding`: the figure's result in words, as its text alternative; without it, the caption is the alternative.
+    `of_pictures`: whether it consists of pictures, so that a page shows it as PNG, not as SVG.
     `run_files`: for a figure of certain runs, the description of each of their files → its path; the page links to
     those that exist.
     """
@@ -42,15 +47,30 @@ class ReportFigure:
     arguments: tuple[Any, ...] = ()
     finding: str = ""
     run_files: Mapping[str, Path] = field(default_factory=dict)
+    of_pictures: bool = False
 
     @property
     def alt(self) -> str:
         """The picture's text alternative."""
         return self.finding or self.caption
 
-    def write(self, folder: Path) -> None:
-        """Draw the figure as PDF and PNG into `folder`."""
-        style.save(self.draw(*self.arguments), folder, self.name)
+    def write(self, folder: Path) -> str:
+        """Draw the figure as PDF and PNG into `folder`; return it as a URL with its data, for a page."""
+        figure = self.draw(*self.arguments)
+        if self.of_pictures:
+            style.save(figure, folder, self.name)
+            return data_url("image/png", (folder / f"{self.name}.png").read_bytes())
+        return svg_url(style.save(figure, folder, self.name))
+
+
+def data_url(kind: str, data: bytes) -> str:
+    """A URL with its `data`, which are of this kind (a MIME type)."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def svg_url(svg: str) -> str:
+    """A URL with an SVG, in which only those characters are escaped that must be: a third shorter than in base 64."""
+    return f"data:image/svg+xml,{quote(svg.replace(chr(34), chr(39)), safe=SAFE)}"
 
 
 @dataclass(frozen=True)

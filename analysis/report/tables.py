@@ -20,7 +20,8 @@ FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_t
 def declared_values(findings: Findings) -> dict[str, object]:
     """Values of the declared hypotheses, for the headings and notes of tables."""
     declared = findings.declared
-    return {"confidence": level(declared.confidence), "significant_p": declared.significant_p}
+    tests = level(round(1 - declared.significant_p, 6))
+    return {"confidence": level(declared.confidence), "test_confidence": tests, "significant_p": declared.significant_p}
 
 
 def tables_of(findings: Findings, *names: str) -> tuple[ReportTable, ...]:

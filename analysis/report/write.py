@@ -70,7 +70,7 @@ def report_and_findings(
             own_sections = [measured_of_study(campaign), exclusions_of_study(campaign)]
         parts = with_parts([*own_sections, *sections])
         # The tables are written while the workers draw.
-        with drawing(parts, new / FIGURES, pool):
+        with drawing(parts, new / FIGURES, pool) as pictures:
             families = write_tables(
                 [table for part in parts for table in part.tables], tables, findings.declared if findings else None
             )
@@ -78,9 +78,9 @@ def report_and_findings(
             if findings:
                 without_formulas(findings.comparisons).to_csv(tables / "comparisons.csv", index=False)
         if findings:
-            pages = campaign_pages(findings, [*own_sections, *sections], families, new / FIGURES, links)
+            pages = campaign_pages(findings, [*own_sections, *sections], families, pictures, links)
         else:
-            pages = {ANSWER: study_page(campaign, own_sections, sections, new / FIGURES, links)}
+            pages = {ANSWER: study_page(campaign, own_sections, sections, pictures, links)}
         for name, html in pages.items():
             (new / name).write_text(html)
     give_to_caller(into)
@@ -128,16 +128,16 @@ def workers() -> Iterator[Executor]:
 
 
 @contextmanager
-def drawing(sections: Sequence[Section], folder: Path, pool: Executor) -> Iterator[None]:
+def drawing(sections: Sequence[Section], folder: Path, pool: Executor) -> Iterator[dict[str, str]]:
     """Draw all figures of `sections` into `folder`, and write their drawings as SVG; all are there at the end of the
-    `with` block."""
+    `with` block. So are then the figures' names and URLs for pages in the dictionary that is yielded."""
     folder.mkdir(exist_ok=True)
-    jobs = [pool.submit(figure.write, folder) for section in sections for figure in section.figures]
+    jobs = {figure.name: pool.submit(figure.write, folder) for section in sections for figure in section.figures}
+    pictures: dict[str, str] = {}
     for picture in [picture for section in sections for picture in section.drawings]:
         (folder / f"{picture.name}.svg").write_text(picture.svg)
-    yield
-    for job in jobs:
-        job.result()
+    yield pictures
+    pictures |= {name: job.result() for name, job in jobs.items()}
 
 
 def write_tables(tables: Sequence[ReportTable], folder: Path, declared: Hypotheses | None = None) -> set[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style, line_style
+from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.text import label
 from studies.fairness.shares import BIN_S, RunRates
 
@@ -26,8 +26,9 @@ def draw_rates(runs: Sequence[RunRates], against: str, link_mbps: float | None) 
             count = of_protocol[0].mix[0]
             for number in range(mbps.shape[1]):
                 under_test = number < count
-                color, dashes = (VERMILION, "-") if under_test else (BLUE, (0, (5, 1.5)))
-                name = label(protocol if under_test else against)
+                flow = protocol if under_test else against
+                color, dashes = line_style(flow, [*protocols, against]).color, "-" if under_test else (0, (5, 1.5))
+                name = label(flow)
                 axes.fill_between(
                     times_s, mbps[:, number].min(axis=0), mbps[:, number].max(axis=0), color=color, alpha=0.15, lw=0
                 )

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, figure_style
+from analysis.figures.style import BLACK, PAGE_INCHES, SMALL, figure_style
 from analysis.runs import rows_of
 from analysis.text import label
 
@@ -30,8 +30,8 @@ def draw(by_site: pd.DataFrame, all_sites: pd.DataFrame, metrics: Sequence[str])
                     continue
                 values = of_metric.loc[row]
                 if np.isfinite(values["error_low"]):
-                    axes.plot([values["error_low"], values["error_high"]], [y, y], color=BLUE, linewidth=1)
-                axes.plot(values["error"], y, "o", color=BLUE, markersize=3)
+                    axes.plot([values["error_low"], values["error_high"]], [y, y], color=BLACK, linewidth=1)
+                axes.plot(values["error"], y, "o", color=BLACK, markersize=3)
             medians = rows_of(all_sites, metric=metric)["median_error"]
             if len(medians) == 1:
                 axes.axvspan(-medians.iloc[0] / (1 + medians.iloc[0]), medians.iloc[0], color="0.9", linewidth=0)

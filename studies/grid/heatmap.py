@@ -13,7 +13,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, gain_bar
+from analysis.figures.style import CHANGES, PAGE_INCHES, SMALL, change_bar, figure_style
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import whole_percent
 
@@ -76,7 +76,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL
                 if cell.is_coloured:
                     values[at] = cell.gain
             # The same colours as for the gains of a campaign's sites (`analysis.figures.sites_map`).
-            image = ax.imshow(values, cmap="PuOr", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
+            image = ax.imshow(values, cmap=CHANGES, norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
             ax.grid(visible=False)
             ax.set_xticks(range(len(heat_map.columns)), heat_map.columns, fontsize=SMALL)
             ax.set_xlabel(heat_map.title, fontsize=SMALL)
@@ -90,7 +90,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL
                     Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=face, edgecolor="0.75", linewidth=0.5, hatch=hatch)
                 )
                 _label(ax, x, y, cell)
-        bar = gain_bar(figure, image, list(axes), pad=0.02)
+        bar = change_bar(figure, image, list(axes), pad=0.02)
         bar.set_label(bar_label, fontsize=SMALL)
         bar.ax.tick_params(labelsize=SMALL)
         keys = [

@@ -11,15 +11,15 @@ from studies.packets import bytes as kinds
 COLORS = {
     kinds.PAYLOAD: "0.85",
     kinds.HTTP_HEADERS: "0.6",
-    kinds.IP: "#08519c",
-    kinds.TRANSPORT: "#3182bd",
-    kinds.SECURITY: "#6baed6",
-    kinds.FRAMING: "#bdd7e7",
+    kinds.IP: "#01665e",
+    kinds.TRANSPORT: "#35978f",
+    kinds.SECURITY: "#80cdc1",
+    kinds.FRAMING: "#c7eae5",
     kinds.HANDSHAKE: style.ORANGE,
-    kinds.ACKNOWLEDGING: style.GREEN,
-    kinds.PADDING: style.PURPLE,
+    kinds.ACKNOWLEDGING: style.BROWN,
+    kinds.PADDING: "#fee8c8",
     kinds.CONTROL: "#f0e442",
-    kinds.AGAIN: style.VERMILION,
+    kinds.AGAIN: "0.35",
     kinds.UNREAD: style.BLACK,
 }
 NAMES = {

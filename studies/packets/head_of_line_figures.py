@@ -12,7 +12,7 @@ from analysis.statistics.samples import Array
 from analysis.text import label
 from studies.packets.head_of_line import CAUSES, OTHERS, RECORD, STREAM, Delivery
 
-COLORS = {STREAM: style.SKY, RECORD: "0.8", OTHERS: style.VERMILION}
+COLORS = {STREAM: style.SKY, RECORD: "0.8", OTHERS: style.ORANGE}
 NAMES = {
     STREAM: "waits for bytes of its own stream",
     RECORD: "waits for the rest of its TLS record",
@@ -118,7 +118,7 @@ def waiting_bytes(deliveries: Sequence[Delivery], cause: str) -> tuple[Array, Ar
 def _draw_sums(axes: Axes, deliveries: Sequence[Delivery], begin_s: float) -> None:
     for name, times_s, line in (
         ("arrived", [delivery.arrival_s for delivery in deliveries], {"color": "0.55", "linewidth": 0.9}),
-        ("delivered", [delivery.delivery_s for delivery in deliveries], {"color": style.BLUE}),
+        ("delivered", [delivery.delivery_s for delivery in deliveries], {"color": style.BLACK}),
     ):
         order = np.argsort(times_s, kind="stable")
         sizes = np.array([delivery.bytes for delivery in deliveries], dtype=float)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, SMALL, VERMILION, figure_style
+from analysis.figures.style import BLACK, BROWN, ORANGE, PAGE_INCHES, SKY, SMALL, YELLOW, figure_style
 from analysis.statistics.intervals import Estimate
 
 
@@ -26,18 +26,19 @@ class StateStyle:
     is_dark: bool = False
 
 
+AVOIDANCE = "0.4"
 # The states, in the order of tables.
 STATES = {
     "application_limited": StateStyle("application\nlimited", "0.78", 0),
     "slow_start": StateStyle("slow\nstart", SKY, 1),
     "startup": StateStyle("startup", SKY, 1),
-    "drain": StateStyle("drain", PURPLE, 2),
-    "congestion_avoidance": StateStyle("congestion\navoidance", BLUE, 3, is_dark=True),
-    "probe_bw": StateStyle("probe\nbandwidth", BLUE, 3, is_dark=True),
-    "probe_rtt": StateStyle("probe\nRTT", GREEN, 4),
+    "drain": StateStyle("drain", YELLOW, 2),
+    "congestion_avoidance": StateStyle("congestion\navoidance", AVOIDANCE, 3, is_dark=True),
+    "probe_bw": StateStyle("probe\nbandwidth", AVOIDANCE, 3, is_dark=True),
+    "probe_rtt": StateStyle("probe\nRTT", BROWN, 4, is_dark=True),
     "recovery": StateStyle("recovery", ORANGE, 5),
-    "pto": StateStyle("probe\ntimeout", VERMILION, 6, is_dark=True),
-    "rto": StateStyle("retransmission\ntimeout", VERMILION, 6, is_dark=True),
+    "pto": StateStyle("probe\ntimeout", BLACK, 6, is_dark=True),
+    "rto": StateStyle("retransmission\ntimeout", BLACK, 6, is_dark=True),
 }
 # The arrow of a transition with a lower probability has no number.
 LABEL_PROBABILITY = 0.05

@@ -182,10 +182,13 @@ def test_times_have_no_more_digits_than_are_known(difference_ms: float, text: st
 def test_the_chance_of_a_wrong_word_grows_with_networks_that_came_later(simulated: Simulated) -> None:
     campaign = simulated(-0.1)
     by_network = [*answers(campaign, QUESTION), replace(LTE, network="lte")]
-    assert "is wrong is at most 5 %, however often" in how_sure(by_network, campaign, QUESTION)[2]
+    assert (
+        "are wrong with a probability of at most 5 %, interim looks included"
+        in how_sure(by_network, campaign, QUESTION)[2]
+    )
     later = replace(QUESTION, added_networks={"lte": "2026-02-01T00:00:00+0000"})
     text = how_sure(by_network, campaign, later)[2]
-    assert "is wrong is at most 10 %, however often" in text
+    assert "are wrong with a probability of at most 10 %, interim looks included" in text
     assert "(LTE came to the campaign later, and is corrected alone)" in text
 
 
@@ -231,7 +234,7 @@ def test_why_says_how_much_of_the_difference_is_there_at_the_first_byte() -> Non
     )
     assert "it is that of the handshakes" in texts((-72, -80, -60), -75)
     assert "arises after that" in texts((-72, -80, -60), 100)
-    assert texts((-5, -20, 10), -180) == "On LTE, no difference in the first byte is certain (-20 to +10 ms)."
+    assert texts((-5, -20, 10), -180) == "On LTE, a difference in the first byte is not shown (-20 to +10 ms)."
     undecided = replace(LTE, verdict=NOT_DECIDED)
     assert texts((-72, -80, -60), -180, undecided).endswith("a round trip takes 74 ms.")
 

@@ -118,7 +118,7 @@ def test_command_says_what_campaigns_agree_on_and_which_do_not_agree(tmp_path: P
     page = (same[0] / "combined" / "index.html").read_text()
     assert "LTE, SI: QUIC is faster than TCP+ (" in page
     assert "; the 3 campaigns agree: any two differ by less than" in page
-    assert "3 campaigns combined" in page and "data:image/png" in page
+    assert "3 campaigns combined" in page and "data:image/svg+xml" in page
     assert (same[0] / "combined" / "tables" / "campaign_gains.csv").read_text().count("\n") == 13
 
     odd = simulated(tmp_path / "odd", 4, 0.10)

@@ -1,11 +1,14 @@
 """Figures show what the tables say, and their files meet the requirements of papers."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from support.analysis_truth import simulated_table, varied_findings, with_canary
 from support.figures import smallest_type, type_and_overhang
@@ -16,6 +19,7 @@ from analysis.figures import (
     calibration,
     figure1,
     figure3,
+    forest,
     order,
     order_of_service,
     paper_beside,
@@ -28,9 +32,11 @@ from analysis.figures.films import Shot, Strip
 from analysis.report.sections.films import strip_figure
 from analysis.samples import samples_of
 from analysis.statistics.gain import gains
+from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import SIGNIFICANT_P
 from analysis.statistics.samples import Samples
 from analysis.text import whole_percent
+from base.places import PROJECT
 from eyelevel.simulate import Truth
 from studies.downloads import figure2
 
@@ -114,11 +120,12 @@ def test_differences_in_ms_have_a_linear_axis_for_each_network() -> None:
         reference="tcp+", compared="quic", metric="si", site="", unit="ms",
     )  # fmt: skip
     figure = paper_beside.draw(table)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "gain of the means", "mean difference on DSL [ms]", "mean difference on MSS [ms]",
+    panels = {axes.get_title(loc="right"): axes for axes in figure.axes if axes.axison}
+    assert list(panels) == [
+        "Change of the means", "Difference of the means on DSL [ms]", "Difference of the means on MSS [ms]",
     ]  # fmt: skip
-    assert {axes.get_xscale() for axes in figure.axes} == {"linear"}
-    low, high = figure.axes[2].get_xlim()
+    assert {axes.get_xscale() for axes in panels.values()} == {"linear"}
+    low, high = panels["Difference of the means on MSS [ms]"].get_xlim()
     assert low < -8364 and high > -1800
 
 
@@ -140,7 +147,7 @@ def test_a_site_without_the_first_protocol_names_the_one_in_its_place(samples: S
     values[1, 3, 0] = np.nan
     holed = Samples(values, samples.networks, samples.sites, samples.protocols, samples.metrics)
     names = [text.get_text() for text in within.draw(holed, "lte", "si", TRUTH.protocols).axes[0].get_yticklabels()]
-    assert names[3] == f"{samples.sites[3]} (TCP+: 1)" and names[2] == samples.sites[2]
+    assert names[3] == f"{samples.sites[3]} (TCP+: 0)" and names[2] == samples.sites[2]
 
 
 @pytest.fixture(scope="module")
@@ -259,6 +266,49 @@ def test_fonts_are_embedded_and_files_reproducible(gain_table: pd.DataFrame, tmp
     pdf, png = first
     assert b"/FontFile2" in pdf and b"/Type3" not in pdf
     assert png.startswith(b"\x89PNG")
+
+
+def test_a_colour_has_one_meaning() -> None:
+    of_protocols = [one.color for one in (*style.LINE_STYLES.values(), *style.OTHER_LINE_STYLES)]
+    of_verdicts = {color for color, _ in style.VERDICT_MARKS.values()}
+    assert len(set(of_protocols)) == len(of_protocols)
+    assert of_verdicts.isdisjoint(of_protocols) and {style.BLUE, style.VERMILION} < of_verdicts
+    assert style.RC["axes.prop_cycle"].by_key()["color"][0] not in {style.BLUE, style.VERMILION}
+    faster, none, slower = (to_rgb(style.CHANGES(place)) for place in (0.25, 0.5, 0.75))
+    assert faster == pytest.approx(to_rgb(style.BLUE), abs=0.02) and min(none) > 0.98
+    assert slower == pytest.approx(to_rgb(style.VERMILION), abs=0.02)
+
+
+def test_the_legend_explains_every_verdict_and_networks_are_in_the_papers_order() -> None:
+    pair = Pair("tcp+", "quic")
+    row = {**pair._asdict(), "metric": "si", "gain": -0.1, "gain_low": -0.2, "gain_high": -0.05, "margin": 0.02}
+    table = pd.DataFrame([{**row, "network": name, "verdict": "faster"} for name in ("wifi", "mss", "dsl")])
+    figure = forest.draw_confirmatory(table, ("wifi", "mss", "dsl"), "si", [pair])
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["DSL", "MSS", "wifi"]
+    (legend,) = figure.legends
+    verdicts = ["faster", "slower", "equivalent", "not decided", "counts as equivalent"]
+    assert [text.get_text() for text in legend.get_texts()] == verdicts
+    two = forest.rows_by_network(("mss", "dsl"), [pair, Pair("tcp", "quic")])
+    assert [network for network, named in two if named is None] == ["dsl", "mss"] and len(two) == 6
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.65, 1.08), (0.28, 2.05), (0.05, 60), (0.99, 1.01)])
+def test_ticks_of_multiples_do_not_collide(low: float, high: float) -> None:
+    ticks = within.ticks_between(low, high)
+    gaps = np.diff(np.log(ticks)) / np.log(high / low)
+    assert 1 in ticks and 1 <= len(ticks) <= 12 and (gaps >= within.APART - 1e-9).all()
+
+
+def test_figures_of_a_page_are_readable_in_the_dark() -> None:
+    """A dark colour of a figure in the reference campaign's report has a light one, unless it is on a light ground."""
+    page = (PROJECT / "data" / "reference" / "report" / "everything.html").read_text()
+    figures = [unquote(url) for url in re.findall(r'src="data:image/svg\+xml,([^"]*)"', page)]
+    assert len(figures) > 10 and all("prefers-color-scheme:dark" in figure for figure in figures)
+    drawn = {colour for figure in figures for colour in re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", figure)}
+    ends_of_changes = {to_hex(style.CHANGES(0.0)), to_hex(style.CHANGES(1.0))}
+    dark = {colour for colour in drawn if sum(to_rgb(colour)) < 1.2}
+    assert dark - style.DARK.keys() - {style.INK} - ends_of_changes == set()
+    assert not re.search(r"\d\.\d{3,}", re.sub(r"scale\([^)]*\)|base64,[^']*|\b0\.\d+", "", figures[0]))
 
 
 def test_protocols_differ_in_grey_too() -> None:

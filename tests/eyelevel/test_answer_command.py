@@ -326,7 +326,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     assert "For demo-light, HTTP/3 in place of HTTP/2 would show the page 300 ms (" in again
     page = (tmp_path / "results" / f"{ANSWER_PREFIX}demo-light" / "answer" / "index.html").read_text()
     # Two questions, declared one after the other.
-    assert "is wrong is at most 10 %" in page
+    assert "are wrong with a probability of at most 10 %" in page
     assert "LTE came to the campaign later" in page
     assert "was begun with 6 runs of each, and cannot have 5" in command("--runs", "5", status=1)
 

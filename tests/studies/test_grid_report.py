@@ -341,8 +341,8 @@ def test_only_a_difference_has_a_colour_and_all_verdicts_differ_without_any() ->
     axes = heatmap.draw([heatmap.Map("size", list("abcd"), by_place)], ["net"]).axes[0]
     values: np.ndarray[Any, Any] = np.ma.filled(np.ma.asarray(axes.images[0].get_array(), dtype=float), np.nan)
     assert np.isfinite(values).tolist() == [[True, True, False, False]]
-    ((warm, cold),) = axes.images[0].to_rgba(np.array([[-0.4, 0.4]]))
-    # Faster is orange, as on the map of a campaign's sites.
+    ((cold, warm),) = axes.images[0].to_rgba(np.array([[-0.4, 0.4]]))
+    # Faster is blue, as in all figures.
     assert warm[0] > 2 * warm[2]
     assert cold[2] > cold[1]
     assert [text.get_text() for text in axes.texts] == ["-40\n(10)", "+40\n(10)", "+1 =\n(10)", "-1 ?\n(10)"]

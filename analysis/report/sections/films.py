@@ -72,7 +72,9 @@ def strip_figure(number: int, strips: list[Strip]) -> ReportFigure:
         for files in files_of(strip.shot.film.parent).values()
         for text, path in files.items()
     }
-    return ReportFigure(f"figure4_{shot.network}_{number}", caption, figure4.draw, (strips,), finding, run_files)
+    return ReportFigure(
+        f"figure4_{shot.network}_{number}", caption, figure4.draw, (strips,), finding, run_files, of_pictures=True
+    )
 
 
 def _shots(findings: Findings, network: str, site: str | None) -> list[Shot]:

@@ -77,10 +77,7 @@ def _maps(findings: Findings) -> Iterator[ReportFigure]:
         gains = rows_of(findings["gains"], **pair._asdict())
         if len(gains):
             title = pair_label(pair.compared, pair.reference)
-            caption = (
-                f"{title}: the change of the means of each site in percent; bold where p < {SIGNIFICANT_P} (the "
-                "paper's ANOVA)."
-            )
+            caption = f"{title}: change of the means in percent; bold: p < {SIGNIFICANT_P} (the paper's ANOVA)."
             finding = alternatives.site_by_site(gains, findings.single_run_metric)
             name = file_name(f"sites_{pair.compared}_against_{pair.reference}")
             arguments = (gains, samples.networks, _figure_metrics(findings), pair, samples.sites)
@@ -133,11 +130,10 @@ def paper_agreement(findings: Findings) -> str:
     available = table[table["ours"].notna()]
     signs, agrees = available["same_sign"], available["agrees"]
     return (
-        f"This campaign has {len(available)} of the paper's {len(table)} numbers. It agrees in "
-        f"{(signs == 'yes').sum()} of {(signs != '').sum()} signs; {(agrees == 'yes').sum()} of "
-        f"{(agrees != '').sum()} numbers lie where a repetition of the paper would, of which "
-        f"{level(findings.declared.confidence)} do by definition. Its "
-        "browser, QUIC version and sites are not the paper's, so a difference is no error on either side."
+        f"This campaign has {len(available)} of the paper's {len(table)} numbers. {(signs == 'yes').sum()} of "
+        f"{(signs != '').sum()} agree in sign. {(agrees == 'yes').sum()} of {(agrees != '').sum()} lie in the range "
+        f"where {level(findings.declared.confidence)} of exact repetitions would, given the errors of both. The "
+        "browser, the version of QUIC and the sites are not the paper's, so a difference is no error on either side."
     )
 
 

@@ -144,5 +144,5 @@ def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> 
     return (
         f"Both loads have {plural('request', len(both))} in common: {words['starts']} differ in start and "
         f"{words['takes']} in duration by more than {ms(threshold_ms)} ms, {words['other']} in order, "
-        f"{words['priority']} in priority. A alone made {alone[0]}, B alone {alone[1]}."
+        f"{words['priority']} in priority. {plural('request', alone[0])} of A and {alone[1]} of B have no counterpart."
     )

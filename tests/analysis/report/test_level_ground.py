@@ -65,7 +65,7 @@ def test_tcp_plus_and_quic_differ_in_back_off_and_order_in_the_machines_numbers(
         " (0 % against 33 %); incremental responses sent in turns (76 % against 0 %); other responses sent in turns "
         "(89 % against 0 %). Matched in everything else that was measured: congestion control, initial window, pacing "
         "of a flight, window after a pause and pictures asked for at once. The transports themselves differ in round "
-        "trips before the first request (1.1 against 2.1). Set differently, and not measured in this campaign: "
+        "trips before the first request (1.1 against 2.1). Set differently, but not measured in this campaign: "
         "whether the browser knows beforehand what servers speak (yes against no); backup connections of the browser "
         "(none against after 250 ms without an answer). The window kept matters where packets are lost: on DA2GC "
         "(3.3 %) and MSS (6 %)."
@@ -127,7 +127,7 @@ def test_what_was_not_looked_at_is_told_by_its_setting(name: str) -> None:
     observed = both(STOCK)
     del observed["quic"][name]
     text = paragraph(STOCK, observed)
-    unmeasured = text[text.index("Set differently, and not measured in this campaign: ") :]
+    unmeasured = text[text.index("Set differently, but not measured in this campaign: ") :]
     assert (settings[name] in unmeasured) if name in settings else all(s not in text for s in settings.values())
     assert "answer to a loss" not in unmeasured or "on MSS (6 %)" in unmeasured
 
