@@ -8,7 +8,7 @@ from measure.interop.tests import TESTS, Test
 
 MEANINGS = {
     PASSED: "every load did what the test asks",
-    UNSUPPORTED: "the server or the browser says that it cannot do it",
+    UNSUPPORTED: "the server or the browser does not support it",
     FAILED: "a load did not do it; the reason is below",
     NOT_SET_UP: "a program is missing; what installs it is below",
 }
@@ -54,7 +54,7 @@ def page(results: Sequence[Result], versions: Mapping[str, str], machine: Mappin
     each = " to ".join(map(str, sorted({min(passed), max(passed)}))) if passed else "no"
     repeated = sum(one.repeated for one in results)
     lines = [
-        "# Servers and browsers, each with each",
+        "# Compatibility of servers and browsers",
         "",
         f"Made by `make interop INTO=docs/interop.md` on {day}, of testbed {machine['testbed']}; do not edit it.",
         "A test that passed has loaded a generated page over each version of HTTP that the server speaks. Loads for",

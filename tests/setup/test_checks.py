@@ -57,9 +57,18 @@ def test_other_uses_of_the_word_are_not_reported(source: str) -> None:
         ("tests/a.py", "x = 'What is less is none.'\n# Whatever it is.\n", []),
         ("a.csv", "# Of two, one.\na,b\nOf two,1\n", [(1, "Of two, one")]),
         ("a.html.j2", "<h1>{% if x %}Of two, one.{% endif %}</h1>\n<p>What is it?</p>\n", [(1, "Of two, one")]),
+        ("a.md", "It took\n1 runs, 11 runs and 1.1 runs.\n", [(2, "'1 runs'")]),
+        ("a.py", "x = f'a page behind DSL took {y} ms'\n# behind DSL\n", [(1, "'behind DSL'")]),
+        (
+            "a.py",
+            "x = 'there is no campaign so called'\ny = 'the folder is no campaign'\n",
+            [(2, "'is no campaign'")],
+        ),
+        ("tests/a.py", "x = 'the folder stays as it is'\n", []),
+        ("a.html.j2", "<p>{{ x }} is none of the networks</p>\n", [(1, "'is none of the'")]),
     ],
 )
-def test_a_sentence_that_does_not_begin_with_its_subject_is_reported(
+def test_a_sentence_that_does_not_begin_with_its_subject_and_a_wrong_phrase_are_reported(
     name: str, text: str, places: list[tuple[int, str]], tmp_path: Path
 ) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)

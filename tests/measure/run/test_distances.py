@@ -81,7 +81,7 @@ def test_a_file_names_servers_by_host_ip_or_address(site: Site, tmp_path: Path) 
         ("[a]\ndefault = -1", "default must be from 0 to 10000 ms, not -1"),
         ("[a]\ndefault = true", "default must be from 0 to 10000 ms, not True"),
         ("[a]\ndefault = nan", "default must be from 0 to 10000 ms, not nan"),
-        ("a = 1", "a is no table of a site's servers"),
+        ("a = 1", "a is not a table of a site's servers"),
         ("[a", "rtts.toml: "),
     ],
 )
