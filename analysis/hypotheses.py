@@ -60,7 +60,7 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         raise EyelevelError(f"{path} is missing") from None
     except (OSError, ValueError) as error:
-        raise EyelevelError(f"{path} is no file of hypotheses: {error}") from None
+        raise EyelevelError(f"{path} is not a file of hypotheses: {error}") from None
 
 
 def parse(text: str, path: Path) -> Hypotheses:
@@ -81,7 +81,7 @@ def parse(text: str, path: Path) -> Hypotheses:
             origin=Origin(str(source), text_sha256(text)),
         )
     except (ValueError, TypeError, KeyError) as error:
-        raise EyelevelError(f"{path} is no file of hypotheses: {error}") from None
+        raise EyelevelError(f"{path} is not a file of hypotheses: {error}") from None
     if fault := next(_faults(hypotheses), ""):
         raise EyelevelError(f"{path}: {fault}")
     return hypotheses

@@ -58,7 +58,7 @@ def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
     fails. The next caller removes what a killed process left of its new folder. Raises OSError.
     """
     if path.is_dir() and any(path.iterdir()) and not any(path.glob(known_by)):
-        raise EyelevelError(f"{path} is there already, and has no {known_by}: it stays as it is; choose another name")
+        raise EyelevelError(f"{path} exists and has no {known_by}, so it is not replaced; choose another name")
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
     new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))

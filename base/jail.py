@@ -64,7 +64,7 @@ def jailed(jail: Jail, command: Sequence[str | Path]) -> list[str | Path]:
     ):
         for path in _with_targets(paths):
             if not path.exists():
-                raise EyelevelError(f"{program.name} needs {path}, which is not there; run 'make setup'")
+                raise EyelevelError(f"{program.name} needs {path}, which is missing; run 'make setup'")
             if not path.is_relative_to("/usr"):
                 options += [kind, path]
     options += ["--x-sockets", jail.x_sockets] if jail.x_sockets else []

@@ -38,7 +38,7 @@ def use_cache() -> None:
         descriptor = os.open(cache_dir() / "CACHEDIR.TAG", os.O_RDONLY)
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise EyelevelError(f"a set-up is renewing {cache_dir()}; wait until it has ended") from None
+        raise EyelevelError(f"a set-up is renewing {cache_dir()}; wait until it ends") from None
     except OSError:
         return
 

@@ -142,7 +142,7 @@ def missing_tun(device: Path = TUN) -> str | None:
         os.close(os.open(device, os.O_RDWR))
     except OSError as error:
         is_absent = error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO)
-        state = "which is not there" if is_absent else f"which you may not open ({error.strerror})"
+        state = "which is missing" if is_absent else f"which you may not open ({error.strerror})"
         return (
             f"{device}, {state}; load its module now and at boot, for all users, with: sudo {PROJECT}/setup/grant tun "
             f"(a container is given it with --device {device})"

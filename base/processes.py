@@ -90,7 +90,7 @@ def _log_text(log: Path) -> str:
     with os.fdopen(descriptor, "rb") as file:
         details = os.fstat(descriptor)
         if not stat.S_ISREG(details.st_mode):
-            return f"{log} is no regular file"
+            return f"{log} is not a regular file"
         file.seek(max(0, details.st_size - LOG_TAIL_BYTES))
         return file.read(LOG_TAIL_BYTES).decode(errors="replace")
 

@@ -81,9 +81,9 @@ def read_qlog(path: Path) -> Qlog:
         began_s = header["trace"]["common_fields"]["reference_time"] / 1e3
         events = tuple(Event(float(event["time"]), event["name"], event["data"]) for event in records)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise EyelevelError(f"{path} is no qlog that can be read: {error}") from None
+        raise EyelevelError(f"{path} is not a qlog that can be read: {error}") from None
     if any(later.time_ms < event.time_ms for event, later in itertools.pairwise(events)):
-        raise EyelevelError(f"{path} is no qlog that can be read: its times go back")
+        raise EyelevelError(f"{path} is not a qlog that can be read: its times go back")
     return Qlog(header["title"], began_s, events)
 
 

@@ -66,7 +66,7 @@ def _fault(error: BaseException, path: list[str]) -> str:
         return f"{_prefix(path)} has an unknown key {min(error.extra_fields)!r}; allowed are {allowed}"
     if isinstance(error, KeyError):
         return f"{_prefix(path[:-1])}: the key {path[-1] if path else str(error)!r} is missing"
-    text = "is no table" if isinstance(error, TypeError | AttributeError) else str(error)  # the value has no keys
+    text = "is not a table" if isinstance(error, TypeError | AttributeError) else str(error)  # the value has no keys
     return f": {'.'.join(path)} {text}" if path else f": {text}"
 
 

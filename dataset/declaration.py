@@ -123,5 +123,5 @@ def require_same_hypotheses(folder: Path, original: CampaignDocument, text: str)
         begun = f"those in {folder / HYPOTHESES}" if original.hypotheses else "none"
         raise EyelevelError(
             f"the campaign {folder.name} was begun with other hypotheses, {begun}: resume it without --hypotheses "
-            "(HYPOTHESES), or use another campaign name; a report can ask them post hoc"
+            "(HYPOTHESES), or use another campaign name; a report can test others post hoc"
         )

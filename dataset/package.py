@@ -53,7 +53,7 @@ def checksums(package: Path) -> dict[str, str]:
     EyelevelError."""
     path = package / METADATA
     if not is_package(package):
-        raise EyelevelError(f"{package} is no package of a campaign: it has no {METADATA} ('make package' writes one)")
+        raise EyelevelError(f"{package} is not a package: it has no {METADATA} ('make package' writes one)")
     try:
         graph = parse_json(_content(path))["@graph"]
         return {str(entry["@id"]): str(entry["sha256"]) for entry in graph if "sha256" in entry}

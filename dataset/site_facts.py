@@ -34,6 +34,6 @@ def parse_facts(values: Any, where: str) -> SiteFacts:
     """The facts in `values`; ignores keys that this version does not know. Raises EyelevelError with a text that begins
     with `where`."""
     if not isinstance(values, dict):
-        raise EyelevelError(f"{where}: is no table")
+        raise EyelevelError(f"{where}: is not a table")
     known = {one.name: values[one.name] for one in fields(SiteFacts) if one.name in values}
     return structured(known, SiteFacts, where)

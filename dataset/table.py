@@ -150,7 +150,7 @@ def read_lines(folder: Path) -> str:
     try:
         text = read_text(folder / RUNS)
     except FileNotFoundError:
-        raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
+        raise EyelevelError(f"{folder} is not a campaign: {RUNS} is missing") from None
     return text[: text.rfind("\n") + 1]
 
 
@@ -197,7 +197,7 @@ def lines(rows: Iterable[Row], readings: Sequence[str] = ()) -> str:
 def _row(cells: Mapping[str, str], metrics: Iterable[str], readings: Iterable[str]) -> Row:
     # The files in this folder are read, shown and removed, and results may come from strangers.
     if not ATTEMPT_FOLDER.fullmatch(cells["folder"]):
-        raise ValueError(f"{cells['folder']!r} is no folder of an attempt")
+        raise ValueError(f"{cells['folder']!r} is not a folder of an attempt")
     nested = {
         "metrics": {name: cells.get(name, "") for name in metrics},
         "readings": {name: cells[name] for name in readings},
@@ -303,11 +303,11 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
     known["settings"] = structured(known["settings"], CampaignSettings, f"{path} is broken: settings")
     for name in ("versions", "machine", "films", *_OPTIONAL):
         if not isinstance(known.get(name, {}), dict):
-            raise EyelevelError(f"{path} is broken: {name} is no table")
+            raise EyelevelError(f"{path} is broken: {name} is not a table")
     for name in ("site_facts", "server_choices", "lanes", "columns"):
         for key, value in known.get(name, {}).items():
             if not isinstance(value, dict):
-                raise EyelevelError(f"{path} is broken: {name}.{printable(key)}: is no table")
+                raise EyelevelError(f"{path} is broken: {name}.{printable(key)}: is not a table")
     return CampaignDocument(**known, further={name: value for name, value in values.items() if name not in names})
 
 
@@ -324,7 +324,7 @@ def require_document(folder: Path) -> CampaignDocument:
     """The `campaign.json` in a campaign's `folder`. Raises EyelevelError, also if there is none."""
     document = read_document(folder)
     if document is None:
-        raise EyelevelError(f"{folder} is no campaign: {DOCUMENT} is missing")
+        raise EyelevelError(f"{folder} is not a campaign: {DOCUMENT} is missing")
     return document
 
 

@@ -83,22 +83,22 @@ def length_lines(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expe
     total_runs, total_s = (float(one[0]) for one in plan.length(np.full((1, len(plan.clients)), plan.runs)))
     (least, most), (least_s, most_s) = np.quantile(runs, QUANTILES), np.quantile(seconds, QUANTILES)
     lines = [
-        f"RUNS=auto: about {runs.mean():.0f} of {total_runs:.0f} runs are expected ({least:.0f} to {most:.0f} in 8 of "
-        f"10 of {campaigns} simulated campaigns), {in_words(seconds.mean())} ({in_words(least_s)} to "
-        f"{in_words(most_s)}) of {in_words(total_s)}"
+        f"RUNS=auto: about {runs.mean():.0f} of {total_runs:.0f} runs ({least:.0f} to {most:.0f} in 8 of 10 of "
+        f"{campaigns} simulated campaigns), {in_words(seconds.mean())} ({in_words(least_s)} to {in_words(most_s)}) of "
+        f"{in_words(total_s)}"
     ]
     for source in dict.fromkeys(known.source for known in expected.values()):
         of_source = {network: known.scatter for network, known in expected.items() if known.source == source}
         scatters = ", ".join(f"{network} {100 * scatter:.1f} %" for network, scatter in of_source.items())
         if source:
             lines.append(
-                f"  assumed as the campaign {source} measured here: gains, and how much the ratio of a block's runs "
-                f"scatters ({scatters})"
+                f"  assumed, from the campaign {source} on this machine: its changes, and the scatter of a block's "
+                f"ratios ({scatters})"
             )
         else:
             lines.append(
-                f"  assumed, since no earlier campaign here has measured it: the ratio of a block's runs scatters "
-                f"({scatters}), mean gains differ by {100 * GAIN_SD:.0f} % from none, and those of single sites by "
-                f"{100 * SITE_SD:.0f} % from them"
+                f"  assumed, since no earlier campaign ran on this machine: the scatter of a block's ratios "
+                f"({scatters}), of mean changes ({100 * GAIN_SD:.0f} %), and of sites around these "
+                f"({100 * SITE_SD:.0f} %)"
             )
     return lines

@@ -62,7 +62,7 @@ def requested_lanes(wanted: str) -> Lanes:
     for part in others:
         network, _, number = part.rpartition(":")
         if not network or not NUMBER.fullmatch(number):
-            raise Misuse(f"{part!r} in LANES is no network with a number of loads at once, such as mss:6")
+            raise Misuse(f"{part!r} in LANES is not a network with a number of loads at once, such as mss:6")
         at_once[network] = int(number)
     return Lanes(int(first), at_once={network: number for network, number in at_once.items() if number > 1})
 
@@ -144,7 +144,7 @@ def lanes_by_calibration(
         return replace(lanes, at_once=at_once)
     line = make_line("lanes", {} if program == DEFAULT_BROWSER else {"BROWSER": program})
     raise EyelevelError(
-        f"how many lanes these processors take with {program} is not measured yet; measure it while nothing else runs: "
+        f"how many lanes these processors take with {program} has not been measured; measure it on an idle machine: "
         f"{line}"
     )
 
@@ -161,11 +161,11 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
     folder, wanted = campaign.folder, options.lanes
     if (shells := campaign.loading.shells) != DEFAULT_SHELLS and (options.dask or wanted not in (None, "1")):
         option = "--dask" if options.dask else "--lanes"
-        raise Misuse(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
+        raise Misuse(f"SHELLS={shells} makes one run at a time on this machine; omit {option}")
     if options.dask and wanted == AUTO:
         raise Misuse(
-            "LANES=auto is for one machine; on a cluster, 'eyelevel lanes' says how many lanes each worker takes, and "
-            "the campaign is given that number"
+            "LANES=auto is for one machine; on a cluster, run 'eyelevel lanes' on each worker, and give the campaign "
+            "that number"
         )
     begun = read_document(folder)
     document = begun or CampaignDocument()
@@ -185,7 +185,7 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
     if not options.dask and (fault := memory_fault(lanes)):
         raise EyelevelError(f"LANES={lanes.value()}: {fault}")
     if lanes.lanes and (fault := lanes_fault(document, machine_name(), lanes.record())):
-        raise EyelevelError(f"{folder.name}: {fault}; give this process the same ones, or use another campaign name")
+        raise EyelevelError(f"{folder.name}: {fault}; use the same processors, or another campaign name")
     return lanes
 
 
@@ -194,13 +194,13 @@ def require_sharing(campaign: Campaign, lanes: Lanes) -> None:
     fault = None
     for name in lanes.at_once:
         if not (network := campaign.networks.get(name)):
-            fault = f"{name} is none of the campaign's networks; leave it out, or add it to NET"
+            fault = f"{name} is not a network of the campaign; omit it, or add it to NET"
         elif type(campaign.method) is not Method:
             fault = "only loads of pages can share processors, not those of a study; use LANES=1"
         elif any(device_of(browser) for browser in campaign.browsers):
             fault = "a device needs its processors alone; use LANES=1, or no DEVICE"
         elif not campaign.loading.filmed:
-            fault = "without a film nobody sees when a load's busy beginning is over; use LANES=1, or film the loads"
+            fault = "without a film, the end of a load's busy start is unknown; use LANES=1, or film the loads"
         else:
             fault = sharing_fault(network)
         if fault:
@@ -213,11 +213,11 @@ def memory_fault(lanes: Lanes) -> str | None:
     needed, free = loads * MEMORY_OF_LOAD_BYTES, psutil.virtual_memory().available
     if loads == 1 or needed <= free:
         return None
-    return f"{loads} loads need {in_bytes(needed)} of memory, and {in_bytes(free)} are free; make fewer at once"
+    return f"{loads} loads need {in_bytes(needed)} of memory, and {in_bytes(free)} are free; make fewer loads at once"
 
 
 def sharing_fault(network: Network) -> str | None:
     """Why no loads on `network` can share processors; or None."""
     if not network.follows_clock:
         return None
-    return f"{network.name} changes with time, so loads cannot share processors on it; leave it out"
+    return f"{network.name} changes with time, so loads cannot share processors on it; omit it"

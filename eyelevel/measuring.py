@@ -43,7 +43,7 @@ DISK_FAULTS = {
     errno.EDQUOT: "is full for this user (quota); free some of it",
     errno.EROFS: "is read-only, as the kernel makes it after errors (dmesg shows them); make it writable",
     errno.EIO: "has errors (dmesg shows them); repair it",
-    errno.ESTALE: "is not what it was at the server (NFS); mount it again",
+    errno.ESTALE: "has changed on the server (NFS); mount it again",
 }
 
 
@@ -120,14 +120,14 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
             give_to_caller(folder.parent)
         yield
     except KeyboardInterrupt:
-        click.echo(f"\nstopped; what was measured is in {folder}; to resume: {again}", err=True)
+        click.echo(f"\nstopped; results so far are in {folder}; to resume: {again}", err=True)
         sys.exit(130)
     except FileNotFoundError as error:
         # If the failed call used a file descriptor, the file name in the error is a number.
         if not Path(str(error.filename)).is_relative_to(folder) or (folder / DOCUMENT).exists():
             raise
         raise EyelevelError(
-            f"{folder} was removed, or moved, while it was being measured into; put it back, then resume: {again}"
+            f"{folder} was removed, or moved, during the measurement; put it back, then resume: {again}"
         ) from None
     except PermissionError as error:
         if not (fault := denial(error)):
@@ -139,4 +139,4 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
         if error.errno not in DISK_FAULTS:
             raise
         fault = DISK_FAULTS[error.errno]
-        raise EyelevelError(f"the disk of {folder} {fault}, then resume: {again}; what was measured is safe") from None
+        raise EyelevelError(f"the disk of {folder} {fault}, then resume: {again}; results so far are safe") from None

@@ -63,11 +63,11 @@ def campaign_name(name: str | None) -> str:
     if name is None:
         return time.strftime("%Y%m%d-%H%M%S")
     if not name or name != Path(name).name or name.startswith("."):
-        raise Misuse(f"a campaign is a folder in results/, and {name!r} cannot be its name")
+        raise Misuse(f"a campaign is a folder in results/, and {name!r} is not a name for one")
     if any(letter.isspace() or not letter.isprintable() for letter in name):
         raise Misuse(f"a campaign's name has no blanks, unlike {name!r}; use hyphens")
     if len(os.fsencode(name)) > NAME_BYTES:
-        raise Misuse(f"the campaign's name has more than {NAME_BYTES} bytes, as no folder's can: {name[:40]}…")
+        raise Misuse(f"the campaign's name has more than {NAME_BYTES} bytes: {name[:40]}…")
     return name
 
 
@@ -82,5 +82,5 @@ def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> C
     if document and document.study_name != study:
         other = document.study_name or "campaign of pages"
         again = continuation(command_of(document.study_name), folder)
-        raise EyelevelError(f"{folder.name} is a {other}; to resume it: {again}; or name another with --campaign")
+        raise EyelevelError(f"{folder.name} is a {other}; to resume it: {again}; or use another --campaign")
     return document

@@ -136,7 +136,7 @@ def _missing(error: ModuleNotFoundError, name: str) -> Exception:
 
 def _require_checkout(name: str) -> None:
     if not IS_CHECKOUT:
-        raise EyelevelError(f"'eyelevel {name}' is not there: {MEASURING}")
+        raise EyelevelError(f"'eyelevel {name}' is not available here: {MEASURING}")
 
 
 def _studies() -> dict[str, Any]:

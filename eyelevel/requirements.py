@@ -51,8 +51,8 @@ def require_one_protocol(campaign: Campaign) -> None:
     for protocol in campaign.protocols.values():
         if protocol.alternative_service and not campaign.method.takes_alternatives:
             raise EyelevelError(
-                f"the servers of {protocol.name} speak {' and '.join(protocol.http_versions)}, of which only 'make "
-                "campaign' can make sense; choose protocols without an alternative"
+                f"the servers of {protocol.name} speak {' and '.join(protocol.http_versions)}, which only 'make "
+                "campaign' supports; choose protocols without an alternative"
             )
 
 
@@ -62,8 +62,8 @@ def require_networks(campaign: Campaign) -> None:
     for network in campaign.networks.values():
         if proxy_of(network) and not campaign.method.sees_tunnels:
             raise EyelevelError(
-                f"the hop of {network.name} is a proxy of CONNECT-UDP, with which only 'make campaign' and 'make grid' "
-                "can measure; choose networks without one"
+                f"the hop of {network.name} is a proxy of CONNECT-UDP, which only 'make campaign' and 'make grid' "
+                "support; choose networks without one"
             )
     for network, protocol in product(campaign.networks.values(), campaign.protocols.values()):
         require_served_on(network, protocol)

@@ -96,7 +96,7 @@ def _read(file: IO[bytes]) -> FilmLog:
     """Raises ValueError or struct.error when the log is damaged or incomplete."""
     magic, width, height, _, began_us, began_epoch_us = HEAD.unpack(file.read(HEAD.size))
     if magic != MAGIC or not width or not height:
-        raise ValueError("it is no log of film-recorder")
+        raise ValueError("it is not a log of film-recorder")
     changes: list[Change] = []
     while True:
         first_us, last_us, drawings, *box, size = RECORD.unpack(file.read(RECORD.size))

@@ -83,7 +83,7 @@ def sound(connection: Connection) -> Connection:
     # Browsers send a name without the root's dot (RFC 6066, section 3).
     host = connection.host.lower().removesuffix(".")
     if not _is_name(host):
-        raise ValueError(f"{host[:NAME_LETTERS]!r} is no host's name")
+        raise ValueError(f"{host[:NAME_LETTERS]!r} is not a host's name")
     sizes = [size for size in connection.certificates if _is_size(size)][:CERTIFICATES]
     names = (str(name).lower() for name in connection.names)
     return replace(
@@ -103,7 +103,7 @@ def parse_connection(document: Any) -> Connection:
         raise ValueError("it does not have the values of a connection, which are " + ", ".join(sorted(KEYS)))
     certificates, names = document["certificates"], document["names"]
     if not (isinstance(document["server"], str) and isinstance(document["host"], str)):
-        raise ValueError("its server or its host is no text")
+        raise ValueError("its server or its host is not text")
     if not (isinstance(certificates, list | tuple) and isinstance(names, list | tuple)):
         raise ValueError("its certificates or their names are no list")
     connection = Connection(**{**document, "certificates": tuple(certificates), "names": tuple(names)})

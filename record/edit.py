@@ -50,7 +50,7 @@ def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recordin
     Raises EyelevelError when an edit is not possible or changes nothing, or when there are no edits.
     """
     if not edits:
-        raise Misuse(f"nothing to edit of {site.name}: name what to drop, replace, delay or add")
+        raise Misuse(f"{site.name} has no edits: give --drop, --replace, --delay, --header or --hint")
     recording, lines = site.recording(), []
     for edit in edits:
         change = KINDS[edit.kind](edit, recording)
@@ -63,7 +63,7 @@ def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recordin
             touched += edited != exchange
             kept += [edited] if edited else []
         if not touched:
-            raise EyelevelError(f"--{edit.kind} {edit.pattern}: it changes no response of {site.name}")
+            raise EyelevelError(f"--{edit.kind} {edit.pattern}: it matches no response of {site.name}")
         recording = replace(recording, exchanges=tuple(kept))
         lines.append(_line(edit, touched))
     made_of = {ORIGINAL: site.name, ORIGINAL_SHA256: original_sha256}
@@ -79,7 +79,7 @@ def require_think_time(site: Site, think_time: bool) -> None:
     """Raises EyelevelError for a variant with delays when servers do not replay think time."""
     edits = site.recorder.get(EDITS, "").split("; ")
     if not think_time and any(edit.startswith(f"{DELAY} ") for edit in edits):
-        raise EyelevelError(f"{site.name} has delays, which servers keep with THINK_TIME=recorded alone; set that")
+        raise EyelevelError(f"{site.name} has delays, which need THINK_TIME=recorded")
 
 
 def _line(edit: Edit, touched: int) -> str:

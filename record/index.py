@@ -84,7 +84,7 @@ def checked_index(index: object) -> dict[str, Any]:
     exchanges = _exchanges(index["exchanges"], servers)
     skipped = index["skipped"]
     if not isinstance(skipped, list | tuple) or not all(isinstance(line, str) for line in skipped):
-        raise BrokenIndex("skipped is no list of texts")
+        raise BrokenIndex("skipped is not a list of texts")
     if not any(exchange["url"] == index["url"] for exchange in exchanges):
         raise BrokenIndex("url, the page to start from, is that of no exchange")
     return {
@@ -113,7 +113,7 @@ def _is_viewport(viewport: object) -> bool:
 
 def _texts_by_name(values: object, what: str) -> dict[str, str]:
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise BrokenIndex(f"{what} is no object of texts")
+        raise BrokenIndex(f"{what} is not an object of texts")
     return values
 
 
@@ -132,7 +132,7 @@ def _servers(servers: object) -> dict[str, str]:
 
 def _connections(connections: object, servers: dict[str, str]) -> tuple[Connection, ...]:
     if not isinstance(connections, list) or len(connections) > CONNECTIONS:
-        raise BrokenIndex(f"connections is no list of at most {CONNECTIONS:,}")
+        raise BrokenIndex(f"connections is not a list of at most {CONNECTIONS:,}")
     checked = []
     for number, document in enumerate(connections):
         try:
@@ -140,14 +140,16 @@ def _connections(connections: object, servers: dict[str, str]) -> tuple[Connecti
         except ValueError as error:
             raise BrokenIndex(f"connection {number}: {error}") from None
         if connection.server not in servers:
-            raise BrokenIndex(f"connection {number}: server is {excerpt(connection.server)}, which is none of its own")
+            raise BrokenIndex(
+                f"connection {number}: server is {excerpt(connection.server)}, which is not one of the site's"
+            )
         checked.append(connection)
     return tuple(checked)
 
 
 def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]]:
     if not isinstance(exchanges, list) or not exchanges:
-        raise BrokenIndex("exchanges is no list with at least one")
+        raise BrokenIndex("exchanges is not a list with at least one")
     if beyond := excess(exchanges=len(exchanges)):
         raise BrokenIndex(f"it has {beyond}")
     authorities: set[str] = set()
@@ -208,7 +210,7 @@ def _require_files(folder: Path, files: Iterable[str]) -> None:
         except FileNotFoundError:
             raise BrokenIndex(f"{file} is missing") from None
         if not stat.S_ISREG(details.st_mode):
-            raise BrokenIndex(f"{file} is no regular file")
+            raise BrokenIndex(f"{file} is not a regular file")
         if details.st_size > BODY_BYTES + HEAD_BYTES:
             raise BrokenIndex(f"{file} is longer than {BODY_BYTES >> 20} MiB")
         stored_bytes += details.st_size

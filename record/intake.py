@@ -175,7 +175,7 @@ def admitted(exchange: Exchange, budget: Budget, *, keep_cookies: bool) -> Excha
     replayed, and EyelevelError when the budget is used up."""
     method, response = exchange.method, exchange.response
     if not METHOD.fullmatch(method):
-        raise MalformedMessage(f"{excerpt(method)} is no method that a page can use")
+        raise MalformedMessage(f"{excerpt(method)} is not a method that a page can use")
     if response.status == 101:
         raise MalformedMessage("switched protocols (101), which no HTTP server can replay")
     if response.status not in STATUSES:
@@ -185,7 +185,7 @@ def admitted(exchange: Exchange, budget: Budget, *, keep_cookies: bool) -> Excha
     if response.is_chunked:
         budget.spend(CHUNK_BYTES * response.body.count(b"\r\n"))
     if not is_recorded_ip(exchange.recorded_ip):
-        raise MalformedMessage(f"{excerpt(exchange.recorded_ip)} is no server's address")
+        raise MalformedMessage(f"{excerpt(exchange.recorded_ip)} is not a server's address")
     # Gateways record fields with the same names as our own. If they were kept, they would determine which request the
     # response answers.
     headers = without_originals(_sendable(response.headers))

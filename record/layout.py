@@ -73,7 +73,7 @@ def host_folder(authority: str) -> str:
     Raises EyelevelError when the authority is no host name, since such a name could lead out of the site.
     """
     if not AUTHORITY.fullmatch(authority):
-        raise EyelevelError(f"{authority!r} in the recording is no host name; leave out its exchanges")
+        raise EyelevelError(f"{authority!r} in the recording is not a host name; leave out its exchanges")
     if authority in OURS:
         return f"{authority},443"
     name = authority.replace(":", ",")

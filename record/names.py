@@ -22,7 +22,7 @@ def require_site_name(name: str, where: str = "") -> str:
     Raises EyelevelError; its text begins with `where`, the place from which `name` was read.
     """
     if not re.fullmatch(rf"\w[\w.-]{{0,{NAME_LETTERS - 1}}}({VARIANT}[\w.-]{{1,40}})?", name):
-        fault = f"{name!r} is no name for a site; use letters, digits, dots and hyphens"
+        fault = f"{name!r} is not a name for a site; use letters, digits, dots and hyphens"
         raise EyelevelError(f"{where}: {fault}") if where else Misuse(fault)
     return name
 

@@ -149,7 +149,7 @@ class Site:
         try:
             stored = parse_response(read_regular(path, BODY_BYTES + HEAD_BYTES))
         except (OSError, MalformedMessage) as error:
-            raise EyelevelError(f"{path} is no recorded response: {error}; import the site again") from None
+            raise EyelevelError(f"{path} is not a recorded response: {error}; import the site again") from None
         return Exchange(
             method=indexed.method,
             url=indexed.url,

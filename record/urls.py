@@ -63,7 +63,7 @@ def normal_url(url: str) -> str:
     written = re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", written)
     match = re.fullmatch(r"(https?)://([^/\\?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", written, re.IGNORECASE | re.DOTALL)
     if not match:
-        raise MalformedMessage(f"{excerpt(url)} is no http or https URL")
+        raise MalformedMessage(f"{excerpt(url)} is not an http or https URL")
     scheme, authority, query = match[1].lower(), match[2].rpartition("@")[2], match[4] or ""
     host, port = _host_and_port(authority)
     default = "443" if scheme == "https" else "80"
@@ -109,7 +109,7 @@ def _require_servable(path: str, url: str) -> None:
 def _host_and_port(authority: str) -> tuple[str, str]:
     host, _, port = authority.partition(":")
     if not re.fullmatch("[0-9]{0,5}", port) or not (port == "" or 1 <= int(port) <= 65535):
-        raise MalformedMessage(f"{excerpt(authority)} is no host and port")
+        raise MalformedMessage(f"{excerpt(authority)} is not a host and port")
     return host, port.lstrip("0")
 
 
@@ -117,7 +117,7 @@ def _ascii_host(host: str) -> str:
     labels = [_ascii_label(label) for label in LABEL_SEPARATORS.split(_mapped(host))]
     name = ".".join(labels)
     if not HOST.fullmatch(name) or len(name) > MAX_HOST or any(len(label) > MAX_LABEL for label in labels):
-        raise MalformedMessage(f"{excerpt(host)} is no host name")
+        raise MalformedMessage(f"{excerpt(host)} is not a host name")
     if name.rstrip(".").rpartition(".")[2] == "localhost" or _is_address(name):
         raise MalformedMessage(f"{name} is not looked up, so a replay cannot have servers of that name")
     return name

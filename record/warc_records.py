@@ -31,7 +31,7 @@ VERSION = re.compile(rb"WARC/\d+\.\d+\s*")
 FIRST_LINE_BYTES = len(b"WARC/1.1\r\n")
 LENGTH = re.compile("[0-9]{1,15}")
 BLANK = (b"\r\n", b"\n")
-NO_RECORD = "a part of it is no record"
+NO_RECORD = "a part of it is not a record"
 
 
 class Damaged(MalformedMessage):

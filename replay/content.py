@@ -69,7 +69,7 @@ def _text(file: Path, exchange: IndexedExchange) -> Response | None:
         is_text = response.is_html or response.is_script
         text = response_of(*read_message(file, FILE_BYTES)) if is_text else None
     except (OSError, MalformedMessage) as error:
-        raise EyelevelError(f"{file} is no recorded response: {error}; import the site again") from None
+        raise EyelevelError(f"{file} is not a recorded response: {error}; import the site again") from None
     answered = (response.header(ORIGINAL_METHOD.lower()), response.header(ORIGINAL_URL.lower()), response.status)
     # Servers find responses by the fields in files; addresses and certificates are made from the index. Both must
     # agree.

@@ -1,8 +1,8 @@
-"""Checks wording: names of values are nouns, and sentences begin with their subject.
+"""Checks wording: names of values are nouns, sentences begin with their subject, and readers meet no PHRASES.
 
 No variable, parameter or field may be named by one of PARTICIPLES. No sentence of a comment, a docstring, a text that
 the program writes, a template or a document may begin with one of OPENINGS, except questions and titles of documents.
-No document may have one of DOCUMENT_PHRASES.
+No text that the program writes, no template and no document may have one of PHRASES.
 
 usage: check_words.py FILE…    prints each such place; fails if there is one
 """
@@ -17,20 +17,28 @@ from pathlib import Path
 
 PARTICIPLES = frozenset({"told", "found", "own", "apart", "left", "made", "asked", "counted", "sung", "shown"})
 OPENINGS = ("What", "Of", "So many", "So much", "With what", "When what", "From what", "To what", "In what", "By what")
+# Phrases that are wrong wherever a reader meets them, and what to write instead.
+PHRASES = {
+    r"\b(?:is|are) said like": "write … as",
+    r"\bbehind (?:DSL|LTE|DA2GC|MSS|fibre)\b": "on",
+    r"\bcannot be told from": "cannot be distinguished from",
+    r"\bstays? as (?:it is|they are)\b": "is unchanged",
+    r"\bis none of (?:the|its|his|her)\b": "is not one of",
+    r"\bnobody (?:has said|sees)\b": "is unknown",
+    r"\ball is done\b": "… left",
+    r"\bfor want of\b": "for lack of",
+    r"\bbeside the transports?\b": "besides the transport",
+    r"\beach with each\b": "every … with every …",
+    r"(?<![\d.,])1 (?:runs|sites|loads|checks|networks|protocols|attempts|files|requests|servers|warnings)\b": "1 run",
+    r"(?<!here )\bis no (?:campaign|file|folder|name|package|recording|site|table)\b": "is not a",
+    r"\bso you need not\b": "you can skip this",
+    r"\bwhoever comes\b": "a second one is refused",
+    r"\bknows? (?:it|them) again\b": "recognises",
+}
 # A sentence begins at the start of a comment, a docstring, a list item or a table cell, or after another sentence.
 BEGINNING = re.compile(
     rf"""(?:^[\s#/*!|>"'-]*|\|\s+|[.!?:][*_)"]*\s+|\(|"{{3}})((?:{"|".join(OPENINGS)})\b)""", re.MULTILINE
 )
-# Phrases that are always wrong in a document, and what to write instead.
-DOCUMENT_PHRASES = {
-    r"behind (?:DSL|LTE|DA2GC|MSS|fibre)\b": "on",
-    r"beside the transports?\b": "besides the transport",
-    r"\bso you need not\b": "you can skip this",
-    r"\bwhoever comes\b": "a second one is refused",
-    r"\bknows? (?:it|them) again\b": "recognises",
-    r"\bfor want of\b": "for lack of",
-    r"\b(?:made|written|writes?) anew\b": "renewed, renews",
-}
 # Comments of languages that are not Python.
 COMMENTS = {".rs": "//", ".cc": "//", ".h": "//", ".js": "//", ".mjs": "//", ".sh": "#", ".toml": "#", ".csv": "#"}
 # A string of fewer words is no sentence.
@@ -52,7 +60,6 @@ def faults(file: Path) -> Iterator[tuple[int, str]]:
         texts = python_texts(source, has_messages="tests" not in file.parts)
     elif file.suffix == ".md":
         texts = document_texts(source)
-        yield from phrases(source)
     elif file.suffix == ".j2":
         # A sentence may begin after a tag.
         texts = document_texts(TAG.sub(" | ", source))
@@ -60,6 +67,8 @@ def faults(file: Path) -> Iterator[tuple[int, str]]:
         texts = comments(source, COMMENTS[file.suffix])
     for line, text in texts:
         yield from ((line + before, opening) for before, opening in openings(text))
+    for line, text in read_texts(source, file):
+        yield from ((line + before, fault) for before, fault in phrases(text))
 
 
 def participles(source: str) -> Iterator[tuple[int, str]]:
@@ -80,23 +89,38 @@ def openings(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, begin), " ".join(sentence.split())[:60]
 
 
-def phrases(document: str) -> Iterator[tuple[int, str]]:
-    """The line of each phrase of DOCUMENT_PHRASES in a document, with what to write instead."""
-    for phrase, better in DOCUMENT_PHRASES.items():
-        # A phrase may be broken between two lines.
-        for match in re.finditer(phrase.replace(" ", r"\s+"), document, re.IGNORECASE):
-            yield document.count("\n", 0, match.start()) + 1, f"{match[0]!r}; write {better!r}"
+def read_texts(source: str, file: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of everything in `file` that a reader may meet: documents, templates and texts of the
+    program, its docstrings included, which are the helps of commands."""
+    if file.suffix in (".md", ".j2"):
+        yield 1, source
+    elif file.suffix == ".py" and "tests" not in file.parts:
+        yield from messages(source)
+
+
+def messages(source: str) -> Iterator[tuple[int, str]]:
+    """The first line and the text of each string of several words, with X for each value in it."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.JoinedStr(values=parts):
+                yield node.lineno, "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in parts)
+            case ast.Constant(value=str(text)) if len(text.split()) >= LEAST_WORDS:
+                yield node.lineno, text
+
+
+def phrases(text: str) -> Iterator[tuple[int, str]]:
+    """The line, from 0, of each of PHRASES in `text`, with what to write instead."""
+    one_line = text.replace("\n", " ")  # a phrase may be broken between two lines
+    for phrase, better in PHRASES.items():
+        for match in re.finditer(phrase, one_line, re.IGNORECASE):
+            yield text.count("\n", 0, match.start()), f"{match[0]!r}; write {better!r}"
 
 
 def python_texts(source: str, *, has_messages: bool) -> Iterator[tuple[int, str]]:
     """The first line and the text of each docstring and each comment, whose lines are joined, and of the other strings
     if it `has_messages`, with X for each value in them."""
+    yield from messages(source) if has_messages else ()
     for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.JoinedStr(values=parts) if has_messages:
-                yield node.lineno, "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in parts)
-            case ast.Constant(value=str(text)) if has_messages and len(text.split()) >= LEAST_WORDS:
-                yield node.lineno, text
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
             match node.body[0]:
                 case ast.Expr(value=ast.Constant(value=str(text))) as docstring:

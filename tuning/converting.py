@@ -201,9 +201,9 @@ def _rates(path: Path) -> pd.DataFrame:
     try:
         at_ms = np.array([_whole_ms(line) for line in read_trace(path)])
     except (OSError, EOFError, ValueError) as error:
-        raise EyelevelError(f"{path} is no delivery trace of Mahimahi's: {error}") from None
+        raise EyelevelError(f"{path} is not a delivery trace of Mahimahi's: {error}") from None
     if not len(at_ms) or at_ms[-1] == 0 or (np.diff(at_ms) < 0).any():
-        raise EyelevelError(f"{path} is no delivery trace of Mahimahi's: its times must rise to more than 0")
+        raise EyelevelError(f"{path} is not a delivery trace of Mahimahi's: its times must rise to more than 0")
     edges = np.append(np.arange(0, at_ms[-1], BIN_MS), at_ms[-1])
     # An opportunity at the end of a bin belongs to this bin, since the packet that is due then has been sent by then.
     counts, _ = np.histogram(np.maximum(at_ms - 0.5, 0), edges)
@@ -214,7 +214,7 @@ def _rates(path: Path) -> pd.DataFrame:
 def _whole_ms(line: bytes) -> int:
     """The number of ms in a line of a delivery trace. Raises ValueError."""
     if not WHOLE.fullmatch(text := line.decode()):
-        raise ValueError(f"{text[:80]!r} is no time in whole ms from 0 on")
+        raise ValueError(f"{text[:80]!r} is not a time in whole ms from 0 on")
     return int(text)
 
 

@@ -60,7 +60,7 @@ def require_network_name(name: str) -> None:
     """Raise ValueError when `name` cannot be a network's name, because it contains the sign for a network in a further
     browser."""
     if IN_BROWSER in name:
-        raise ValueError(f"{name!r} is no name for a network: {IN_BROWSER!r} stands before a browser's name")
+        raise ValueError(f"{name!r} is not a name for a network: {IN_BROWSER!r} stands before a browser's name")
 
 
 # Every device by name.

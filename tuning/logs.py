@@ -61,7 +61,7 @@ class Log:
         except OSError as error:
             raise EyelevelError(f"{path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise EyelevelError(f"{path} is no text in UTF-8; save it as such") from None
+            raise EyelevelError(f"{path} is not text in UTF-8; save it as such") from None
         lines = list(enumerate(content.split("\n"), start=1))
         lines = [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
         if not lines:
@@ -80,7 +80,7 @@ class Log:
             number = text.translate(OTHER_MARK) if text and has_commas else text
             if number and not NUMBER.fullmatch(number):
                 mark = " with a decimal comma, as others have," if has_commas else ","
-                fault = f"is no number{mark} and must be empty where nothing was measured"
+                fault = f"is not a number{mark} and must be empty where nothing was measured"
                 raise self._fault(name, line, text or "", fault)
             values.append(Decimal(number) if number else None)
         return values
@@ -124,7 +124,7 @@ class Log:
         """The times of dates since the earliest one, and notes for the user."""
         pattern = next((one for one in (YEAR_FIRST, YEAR_LAST, COMPACT_DATES) if one.fullmatch(values[0][1])), None)
         if pattern is None:
-            raise self._fault(name, *values[0], "is no number, and no date as docs/contributors/traces.md has them")
+            raise self._fault(name, *values[0], "is not a number, and no date as docs/contributors/traces.md has them")
         matches = self._matches(name, values, pattern)
         if pattern is not YEAR_LAST:
             return self._since_earliest(name, values, [_date(match) for match in matches]), ()
@@ -167,7 +167,7 @@ class Log:
     ) -> list[float]:
         known = [date for date in dates if date is not None]
         if len(known) < len(dates):
-            raise self._fault(name, *values[list(dates).index(None)], "is no date of the calendar, or no time of day")
+            raise self._fault(name, *values[list(dates).index(None)], "is not a date of the calendar or no time of day")
         return [(date - min(known)).total_seconds() for date in known]
 
     def _has_decimal_commas(self) -> bool:
@@ -220,7 +220,7 @@ def _split(path: Path, line: str, delimiter: str) -> list[str]:
     try:
         return [value.strip() for value in next(reader)]
     except csv.Error as error:
-        raise EyelevelError(f"{path}: {line[:80]!r} is no row of a table: {error}") from None
+        raise EyelevelError(f"{path}: {line[:80]!r} is not a row of a table: {error}") from None
 
 
 def _parts(pattern: re.Pattern[str]) -> Iterator[str]:

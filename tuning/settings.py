@@ -216,7 +216,7 @@ def _completed(
     where = f"{file}: [{path[0] if path else title}]"
     table = given[title]
     if not isinstance(table, dict):
-        raise EyelevelError(f"{where} is no table" if not path else f"{where}: {LIKE}: [{title}] is no table")
+        raise EyelevelError(f"{where} is not a table" if not path else f"{where}: {LIKE}: [{title}] is not a table")
     if LIKE not in table:
         return table
     base, path = table[LIKE], (*path, title)

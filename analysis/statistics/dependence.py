@@ -30,7 +30,7 @@ SMALL_EFFECT = 1e-6
 @dataclass(frozen=True)
 class FactorTest:
     """The F test of a factor: the effect of each level, with mean 0, `f` with (`between`, `within`) degrees of freedom,
-    and its p value. NaN if the factor cannot be told from the others, or there are too few values."""
+    and its p value. NaN if the factor cannot be distinguished from the others, or there are too few values."""
 
     effects: Array
     f: float = np.nan

@@ -73,7 +73,7 @@ class Key:
 def read_key(folder: Path) -> Key:
     """The key of the kit in `folder`. Raises EyelevelError if it is missing or broken."""
     if not (folder / KEY).exists():
-        raise EyelevelError(f"{folder} is no user study: {KEY} is missing; 'make user-study CAMPAIGN=…' writes one")
+        raise EyelevelError(f"{folder} is not a user study: {KEY} is missing; 'make user-study CAMPAIGN=…' writes one")
     return structured(read_json(folder / KEY), Key, f"{folder / KEY} is broken")
 
 

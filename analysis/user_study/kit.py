@@ -72,7 +72,7 @@ def write_clip(clip: Clip, campaign: Path, settings: StudySettings, into: Path) 
     for place, side in enumerate(clip.sides):
         film = campaign / side.film
         if not is_film(film, campaign):
-            raise EyelevelError(f"{film} is no film of the campaign")
+            raise EyelevelError(f"{film} is not a film of the campaign")
         command += ["-i", film]
         timed = from_navigation(film, settings.frames_per_s)
         # The first frame is shown during the delay, and the last until the other side is done.

@@ -161,7 +161,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     try:
         reader = csv.DictReader(io.StringIO(read_regular(file, MOST_BYTES, follow=True).decode(), newline=""))
         if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise EyelevelError(f"{file} is no file of votes: its first line must be {','.join(COLUMNS)}")
+            raise EyelevelError(f"{file} is not a file of votes: its first line must be {','.join(COLUMNS)}")
         return list(reader)
     except (OSError, ValueError, csv.Error) as error:
         raise EyelevelError(f"{file} cannot be read: {error}") from None

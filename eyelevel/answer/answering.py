@@ -55,7 +55,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
     for text in faults:
         click.echo(f"eyelevel: WARNING: {text}", err=True)
     measured(request, site, options, progress, again)
-    progress.begins("report", "the answer, and the report with all that it rests on")
+    progress.begins("report", "writing the answer and the report")
     click.echo(reported(request.folder, faults, about_servers(site, request.loading, request.folder.name)))
 
 
@@ -101,7 +101,7 @@ def stoppable(again: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"\nstopped; what was recorded and closed is kept; to resume: {again}", err=True)
+        click.echo(f"\nstopped; recordings are kept; to resume: {again}", err=True)
         sys.exit(130)
 
 
@@ -110,8 +110,8 @@ def require_same_site(document: CampaignDocument, campaign: Campaign) -> None:
     for name, site in campaign.sites.items():
         if document.settings.sites[name].get("sha256") != digest(site):
             raise EyelevelError(
-                f"{site.name} was recorded again, or changed, since the campaign {campaign.folder.name} was begun with "
-                f"it; answer for it as it is now under another name: CAMPAIGN={campaign.folder.name}-2"
+                f"{site.name} was recorded again, or changed, since the campaign {campaign.folder.name} began; use "
+                f"another campaign for it: CAMPAIGN={campaign.folder.name}-2"
             )
 
 
@@ -125,9 +125,8 @@ def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
     if runs < LOOKS[0]:
         needed_m = (LOOKS[0] * each_s + other_s) / 60
         raise EyelevelError(
-            f"the budget is too small: {LOOKS[0]} runs of each, the fewest that can decide anything, need "
-            f"{needed_m:.0f} minutes on {', '.join(campaign.networks)}; give BUDGET={needed_m + 1:.0f}m, fewer "
-            "networks (NET), or RUNS"
+            f"the budget is too small: {LOOKS[0]} runs of each, the minimum for any verdict, need {needed_m:.0f} "
+            f"minutes on {', '.join(campaign.networks)}; give BUDGET={needed_m + 1:.0f}m, fewer networks (NET), or RUNS"
         )
     return runs
 
@@ -142,5 +141,5 @@ def reported(folder: Path, faults: Sequence[str], servers: Sequence[str]) -> str
     if has_report := bool(len(campaign.valid)):
         write_report(folder, sections_of(folder), question)
     sentence, page = write_answer(folder, question, faults, has_report=has_report, servers=servers)
-    doubt = "\nBut the recording is not the site: see the warnings above, and the page." if faults else ""
+    doubt = "\nThe recording may not represent the site: see the warnings above and on the page." if faults else ""
     return f"\n{sentence}{doubt}\n{page}"

@@ -46,7 +46,7 @@ class Recorder:
         if target is None:
             assert name
             (site,) = [choose_site(name)] if self.folder == SITES else sites_in(self.folder, [name])
-            progress.skips("record", f"{site.name} is there, {site.url}")
+            progress.skips("record", f"{site.name} exists, {site.url}")
             return site
         into = self.folder / target.name
         if into.is_dir():
@@ -56,7 +56,7 @@ class Recorder:
                     f"{into} is of another page, {site.url}; give this one another name: make answer URL={target.url} "
                     f"SITE={into.name}-2"
                 )
-            progress.skips("record", f"{into.name} was recorded before; 'make record SITES={target.url}' does it again")
+            progress.skips("record", f"{into.name} exists; 'make record SITES={target.url}' records it again")
             return site
         progress.begins("record", f"loading {target.url}")
         policy = policy_for(target.url, allow_private=self.allow_private)
@@ -74,7 +74,7 @@ class Recorder:
         if completeness := read(site):
             progress.skips("close", f"done on {moment(completeness.closed_at)}")
             return completeness
-        progress.begins("close", f"loading {site.name} in replay, to find what was not recorded")
+        progress.begins("close", f"loading {site.name} in replay to find what the recording lacks")
         completeness = complete_now(site, self.origin_ca, allow_private=self.allow_private, fetch=fetch)
         print_line(progress.console, summary(site.name, completeness))
         return completeness
@@ -93,8 +93,8 @@ def recording_faults(site: Site, completeness: Completeness) -> list[str]:
     faults = warnings(site, completeness)
     if completeness.served < SERVED_SHARE:
         faults.append(
-            f"{site.name}: only {100 * completeness.served:.0f} % of what its page asks for was recorded; 'make close "
-            f"SITES={site.name}' names what is missing"
+            f"{site.name}: the recording answers only {100 * completeness.served:.0f} % of the page's requests; 'make "
+            f"close SITES={site.name}' lists the others"
         )
     return faults
 

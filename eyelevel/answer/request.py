@@ -115,8 +115,8 @@ def campaign_of(results: Path, name: str | None, site: str | None) -> tuple[Path
         {site} - {None, *settings.sites} or len(settings.sites) != 1 or list(settings.protocols) != OVER.split(",")
     ):
         raise EyelevelError(
-            f"the campaign {folder.name} is of other sites or protocols than this answer needs ({OVER}); name another "
-            "with CAMPAIGN (--campaign)"
+            f"the campaign {folder.name} has other sites or protocols than this answer needs ({OVER}); use another "
+            "CAMPAIGN (--campaign)"
         )
     return folder, document
 
@@ -142,8 +142,8 @@ def text_of_question(folder: Path, document: CampaignDocument | None) -> str:
     text = kept_hypotheses(folder, document)
     if not text:
         raise EyelevelError(
-            f"the campaign {folder.name} declared nothing before its first run, so it cannot be answered; name another "
-            "with CAMPAIGN (--campaign)"
+            f"the campaign {folder.name} declared no hypotheses before its first run, so it has no answer; use another "
+            "CAMPAIGN (--campaign)"
         )
     require_question(hypotheses.parse(text, folder / HYPOTHESES), folder.name)
     return text
@@ -158,13 +158,13 @@ def runs_of(wanted: str | None, folder: Path, document: CampaignDocument | None)
     settings = document.settings
     if wanted == AUTO and not settings.auto:
         raise EyelevelError(
-            f"the campaign {folder.name} was begun with a fixed number of runs ({settings.runs} of each), so it does "
-            "not stop by itself; raise the number (RUNS), or name another with CAMPAIGN"
+            f"the campaign {folder.name} has a fixed number of runs (RUNS={settings.runs}), so it does not stop by "
+            "itself; use a larger RUNS, or another CAMPAIGN"
         )
     if number < (settings.runs or 0):
         raise EyelevelError(
-            f"the campaign {folder.name} was begun with {settings.runs} runs of each, and cannot have {number}; leave "
-            "out RUNS, or name another with CAMPAIGN"
+            f"the campaign {folder.name} has RUNS={settings.runs}, not {number}; use RUNS={settings.runs} or more, or "
+            "another CAMPAIGN"
         )
     return number, settings.auto
 

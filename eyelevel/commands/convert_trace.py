@@ -44,7 +44,7 @@ def _converted(
     from tuning import converting
 
     if columns and heavy:
-        raise Misuse("--heavy is for CellReplay's traces, and names of columns are for logs: give either")
+        raise Misuse("--heavy is for CellReplay's traces, names of columns are for logs: use one of them")
     if into.suffix != ".csv":
         if columns or heavy or not converting.has_columns(from_):
             raise EyelevelError(f"{into} must end with .csv; only a conditions file becomes a delivery trace")
@@ -53,11 +53,11 @@ def _converted(
         converted = converting.from_cellreplay(from_, heavy)
     elif columns:
         if "time" not in columns or len(columns) < 2 or {"rtt", "delay"} <= columns.keys():
-            raise Misuse("of a log, give --time and some of --rate, --rtt or --delay, and --loss")
+            raise Misuse("for a log, give --time and at least one of --rate, --rtt or --delay (not both), and --loss")
         converted = converting.from_log(from_, columns)
     else:
         converted = converting.from_delivery_trace(from_)
     notes = list(converted.notes)
     if converted.min_rtt_ms is not None:
-        notes.append(f"delays are beyond the least: give the network min_rtt_ms = {converted.min_rtt_ms:.4g}")
+        notes.append(f"delays exclude the minimum: set the network's min_rtt_ms = {converted.min_rtt_ms:.4g}")
     return converting.text_of(converted, from_.name), notes

@@ -25,7 +25,7 @@ def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
     from record.summary import summary
 
     if VARIANT in name:
-        raise Misuse(f"{name} is a variant itself; edit {original_of(name)} by all edits")
+        raise Misuse(f"{name} is a variant; apply all edits to {original_of(name)}")
     edits = [Edit.parse(kind, text) for kind in KINDS for text in texts[kind]]
     folder = site_folder(f"{name}{VARIANT}{variant_name}")
     if folder.exists():

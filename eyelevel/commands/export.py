@@ -26,4 +26,4 @@ def main(name: str, form: str, into: Path | None) -> None:
     chosen.write(site, into)
     click.echo(f"written: {into}")
     if site.page_script is not None:
-        click.echo(f"note: no format has a place for the page script, {site.folder / PAGE_SCRIPT}", err=True)
+        click.echo(f"note: no format has a place for the page script: {site.folder / PAGE_SCRIPT}", err=True)

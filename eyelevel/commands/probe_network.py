@@ -54,7 +54,7 @@ def main(
     effort = Effort.quick(most_bytes) if quick else Effort(most_bytes)
     _note(
         f"probing the path to {printable(host)}: at most {most_mb:g} MB in both directions together and "
-        f"{effort.longest_s:g} s, which others who use it will notice"
+        f"{effort.longest_s:g} s, which other users of the path will notice"
     )
     with measuring_alone("probing a path"):
         measured = measure_path(host, port, key, effort, _note)
@@ -64,7 +64,7 @@ def main(
     for warning in profile.warnings(measured):
         _note(f"warning: {warning}")
     profile.add(text, into)
-    _note(f"the profile is in {into}, to be used by: make campaign NET={name} TUNING={into.parent}")
+    _note(f"written: {into}; next: make campaign NET={name} TUNING={into.parent}")
 
 
 def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:
@@ -75,11 +75,11 @@ def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:
     if not file.exists():
         require_writable(file.parent, "--secret names another file")
         make_secret(file)
-        _note(f"a new secret is in {file}: copy it to the same place on the other machine, for nobody else to read")
+        _note(f"a new secret is in {file}: copy it to the same place on the other machine, readable by you alone")
     server = Server(address, port, file, most_bytes, _note)
     _note(
-        f"serving probes at {printable(address)}, port {port} (TCP and UDP), of {most_bytes / 1e6:g} MB at most; end "
-        "it by Ctrl-C"
+        f"serving probes at {printable(address)}, port {port} (TCP and UDP), of at most {most_bytes / 1e6:g} MB; "
+        "Ctrl-C stops it"
     )
     try:
         server.serve()

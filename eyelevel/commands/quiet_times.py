@@ -92,14 +92,14 @@ def network_lines(runs: pd.DataFrame) -> list[str]:
     low, middle, high = each["lag_ms"].quantile([0.05, 0.5, 0.95])
     sufficient = sufficient_ms(runs)
     conclusion = (
-        f"{sufficient} ms would have changed nothing, and are {MARGIN} times that or more"
+        f"{sufficient} ms would have changed nothing, and is at least {MARGIN} times as long"
         if sufficient
-        else f"none of these is enough: one changes something, or is not {MARGIN} times that"
+        else f"no quiet time here is both without effect and at least {MARGIN} times as long"
     )
     return [
         f"{plural('run', len(each))} of {plural('site', each['site'].nunique())}, ended after {kept} ms without a "
         f"request, {(each['open_requests'] > 0).sum()} of them with requests under way. Later: in how many runs; "
         "earlier: median/p95/worst; gates: how many more attempts they would reject, and how many fewer.",
         f"The longest pause before a later response or change was {each['pause_ms'].max():.0f} ms: {conclusion}.",
-        f"Browsers had ended {middle:.0f} ms (90 %: {low:.0f} to {high:.0f}) after the time reckoned with here.",
+        f"Browsers ended {middle:.0f} ms (90 %: {low:.0f} to {high:.0f}) later than computed here.",
     ]

@@ -9,6 +9,7 @@ import click
 from base.errors import EyelevelError, Misuse
 from base.ownership import give_to_caller
 from base.places import PROJECT
+from base.words import plural
 from eyelevel.options import parameters_of
 
 PATH = click.Path(path_type=Path, resolve_path=True)
@@ -49,7 +50,7 @@ def main(
     from tuning.settings import choose_one
 
     if net and not live:
-        raise Misuse("--net says on which network live loads are made; say how many with --live, as in: --live 5")
+        raise Misuse("--net is the network of live loads; give their number, too, as in: --live 5")
     network = choose_one("network", net, networks.load()) if net else None
     failed, not_live = [], []
     # Read all lines before loading the first page: a mistake in the last line must not cost an hour.
@@ -78,13 +79,13 @@ def main(
                 try:
                     write_live(load_live(site, live, network, origin_ca), site.folder)
                     give_to_caller(site.folder)
-                    click.echo(f"{site.name}: loaded live, times that count: {live}")
+                    click.echo(f"{site.name}: {plural('live load', live)} kept")
                 except EyelevelError as error:
                     click.echo(f"eyelevel: {error}", err=True)
                     not_live.append(site.name)
     faults = []
     if failed:
-        faults.append(f"not recorded: {', '.join(failed)}; see above. Older recordings of them were left as they are")
+        faults.append(f"not recorded: {', '.join(failed)}; see above. Older recordings of these are unchanged")
     if not_live:
         faults.append(f"recorded, but without live loads: {', '.join(not_live)}; see above")
     if faults:

@@ -119,8 +119,8 @@ def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
     folder = named or PROJECT.parent / "shared" / "corpus"
     if not (path := folder / site.recording).exists():
         raise EyelevelError(
-            f"the recording of {site.name} is not there: {path}; say where the corpus is by {CORPUS_VARIABLE} "
-            f"(--corpus), or import the site yourself: make import FROM=…/{site.recording}"
+            f"the recording of {site.name} is missing: {path}; set {CORPUS_VARIABLE} (--corpus) to the folder of the "
+            f"corpus, or import the site: make import FROM=…/{site.recording}"
         )
     return path
 
@@ -176,6 +176,6 @@ def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     source = f"as {len(rows)} attempts took" if rows else "by the sizes of pages and the rates of networks"
     return [
         f"{counts}: {len(first)} loads in a round, about {in_words(sum(of_network.values()))} ({by_network}), {source}",
-        f"open: {len(remaining)} of {campaign.runs * len(first)} runs, about {in_words(seconds(remaining))}; whole "
-        "rounds come one after another; in each, every site is measured on all its networks before the next",
+        f"open: {len(remaining)} of {campaign.runs * len(first)} runs, about {in_words(seconds(remaining))}; "
+        "rounds are measured one after another: each site on all its networks, then the next site",
     ]

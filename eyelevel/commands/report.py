@@ -29,7 +29,7 @@ def main(
     Example: eyelevel report try --site demo-news
     """
     if figures_only and into:
-        raise Misuse("--into is for whole reports, which have the figures, too; leave --figures-only out")
+        raise Misuse("--into is for whole reports, which include the figures; omit --figures-only")
     folder = campaign_folder(campaign)
     begin(f"reading {folder}")
 
@@ -81,7 +81,7 @@ def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -
     from dataset.package import ENDING
 
     if figures_only:
-        raise EyelevelError(f"{package} is a read-only package: leave --figures-only out")
+        raise EyelevelError(f"{package} is a read-only package: omit --figures-only")
     if into is None:
         into = RESULTS / f"{package.resolve().name.removesuffix(ENDING)}-{REPORT}"
         # Do not offer the report in the package instead: it may be a stranger's page with any scripts.

@@ -29,7 +29,7 @@ def main(campaign: str, port: int, browse: bool) -> None:
         ThreadingHTTPServer((LOCAL, port), handler(review, Path(scratch))) as server,
     ):
         url = f"http://{LOCAL}:{server.server_address[1]}{review.base}"
-        click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C ends it")
+        click.echo(f"{url} shows the runs of {review.folder.name}; Ctrl-C stops it")
         if browse:
             # All users can see a browser's command line. The address must stay secret, so it is passed in a file.
             start = Path(scratch) / "review.html"

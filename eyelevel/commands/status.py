@@ -59,7 +59,7 @@ def main(campaign: str, as_json: bool) -> None:
     runs = f"{now.done} of {plural('run', now.planned)} done, {len(now.open_runs)} left, {now.given_up} given up"
     screen.say(f"{runs}; {'running' if now.running else 'not running'}{now.lanes}")
     if now.open_runs and now.expected:
-        end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it were resumed now'}"
+        end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if resumed now'}"
         screen.say(f"{end}, in about {in_words(now.expected.seconds)}; {in_bytes(now.expected.bytes)} more")
     if now.saved:
         from analysis.stopping import saved_line, saving

@@ -54,7 +54,7 @@ def write(campaign: str, file: Path | None) -> None:
         )
     if not wanted.experimenter:
         click.echo("no experimenter is named, so the first page says that this is a trial; --study names one")
-    click.echo(f"{into / SITE} is what participants see; votes belong into {into / VOTES}")
+    click.echo(f"page for participants: {into / SITE}; put votes into {into / VOTES}")
     suggest(shlex.join(["eyelevel", "user-study", "serve", str(folder)]))
 
 
@@ -79,7 +79,7 @@ def serve(folder: Path, host: str, port: int) -> None:
     try:
         with suppress(KeyboardInterrupt), server:
             address = f"http://{host}:{server.server_address[1]}/"
-            click.echo(f"{address} is the study; votes go to {collector.file}; Ctrl-C ends it")
+            click.echo(f"{address} is the study; votes go to {collector.file}; Ctrl-C stops it")
             server.serve_forever()
     finally:
         give_to_caller(collector.file.parent)

@@ -11,6 +11,7 @@ import click
 from base.errors import EyelevelError, Misuse
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
+from base.text import unknown
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -42,7 +43,7 @@ def main(
     if (run is None) == (proto is None):
         raise Misuse("name either --proto (median runs) or --run, as in: --proto tcp+,quic")
     if run is not None and metric:
-        raise Misuse("--metric chooses among a protocol's runs; --run has named them")
+        raise Misuse("--metric selects among a protocol's runs, and --run names them: use one of these")
     names = [name.strip() for name in (run or proto or "").split(",")]
     if len(names) > 2 or not all(names):
         raise Misuse(f"a waterfall shows one run or two, not {run or proto!r}")
@@ -93,10 +94,10 @@ def _narrowed(runs: pd.DataFrame, column: str, value: str | None, *, must_be_one
 
     Raises EyelevelError if there is no such row, or if the rows have several values and `must_be_one`.
     """
-    from analysis.text import listing
-
     there = list(dict.fromkeys(runs[column]))
-    if (value and value not in there) or (not value and must_be_one and len(there) != 1):
-        wanted = f"no {column} {value}" if value else f"{len(there)} values of {column}, of which one must be named"
-        raise EyelevelError(f"the runs have {wanted}; they have {listing(there) or 'none'}")
+    if value and value not in there:
+        raise EyelevelError(f"{unknown(column, value, there)} in the campaign")
+    if not value and must_be_one and len(there) != 1:
+        option = "--net" if column == "network" else f"--{column}"
+        raise EyelevelError(f"name one {column} with {option}; the campaign has {', '.join(there) or 'none'}")
     return runs[runs[column] == value] if value else runs

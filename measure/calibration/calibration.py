@@ -77,7 +77,7 @@ def search(
         most, fault = (count, fault) if trial.verdict == EQUIVALENT else (most, count)
         count = (most + fault) // 2
     reason = next((trial.reason for trial in trials if trial.count == most), None) or (
-        trials[-1].reason if trials else f"nothing could be tried: {named(FEWEST)} are too many here"
+        trials[-1].reason if trials else f"nothing could be tried: {named(FEWEST)} are too many for this machine"
     )
     return Calibration(now_iso(), most, reason, BOUND, ERROR, LOOKS, tuple(trials))
 

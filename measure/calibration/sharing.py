@@ -110,8 +110,8 @@ def session(places: Sequence[Lane], at_once: int, pages: Pages, method: Method, 
         rows = [row for loader in loaders for row in loader.rows]
     if fault := next((text for row in rows if (text := _fault(row))), None):
         if len(places) == 1:
-            raise EyelevelError(f"a load that has the machine to itself does not count: {fault}")
-        raise LoadsDoNotCount(f"a load beside others does not count: {fault}")
+            raise EyelevelError(f"a load that has the machine to itself is rejected: {fault}")
+        raise LoadsDoNotCount(f"a load next to others is rejected: {fault}")
     return rows
 
 

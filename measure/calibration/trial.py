@@ -70,7 +70,7 @@ def one_round(lanes: Sequence[Lane], cores: Sequence[Sequence[int]], number: int
         rows = turn(*turns[condition])
         if fault := next((text for row in rows.values() if (text := _fault(row))), None):
             if condition == WHOLE:
-                raise EyelevelError(f"a load that has the machine to itself does not count: {fault}")
+                raise EyelevelError(f"a load that has the machine to itself is rejected: {fault}")
             raise LoadsDoNotCount(f"a load in a lane {_PLACE[condition]} does not count: {fault}")
         times[condition] = times_of(rows)
     return times

@@ -149,7 +149,7 @@ class Cluster:
     def _fault(self, introduction: Introduction | BaseException) -> str | None:
         """Why a worker must not measure, or None."""
         if isinstance(introduction, BaseException):
-            return f"it could not be looked at: {introduction!r}"
+            return f"it could not be examined: {introduction!r}"
         if introduction.fault:
             return introduction.fault
         if (lanes := introduction.lanes.value()) != (wanted := self._campaign.lanes.value()):
@@ -157,10 +157,10 @@ class Cluster:
         here = self._versions
         there = {name: introduction.versions.get(name, "absent") for name in here}
         differences = [
-            f"{name} is {there[name]}, here {version}" for name, version in here.items() if there[name] != version
+            f"{name} is {there[name]} there, {version} here" for name, version in here.items() if there[name] != version
         ]
         differences += [
-            f"the site {name} is another"
+            f"the site {name} differs"
             for name, fingerprint in self._fingerprints.items()
             if introduction.sites.get(name) != fingerprint
         ]
@@ -216,7 +216,7 @@ class Scheduler:
             except OSError:
                 time.sleep(LOOK_S)
         raise EyelevelError(
-            f"the scheduler {self.address} is gone; start it and its workers again, then resume the campaign"
+            f"the scheduler {self.address} no longer responds; start it and its workers again, then resume the campaign"
         )
 
 
@@ -290,7 +290,7 @@ class Dispatch:
             self._news.put(error)
         except Exception as error:
             # Without an event, the main loop would never look again, nor notice that a worker is gone.
-            text = f"the scheduler {self._scheduler.address} does not say which workers it has: {error!r}"
+            text = f"the scheduler {self._scheduler.address} does not list its workers: {error!r}"
             self._news.put(EyelevelError(text))
 
     def _meet(self, workers: list[str]) -> None:
@@ -434,7 +434,9 @@ class Dispatch:
         future.cancel()
 
     def _lose(self, worker: str, block: Block) -> None:
-        self._display.notify(Notice(f"the worker {worker} is gone, block {block.number} is measured again elsewhere"))
+        self._display.notify(
+            Notice(f"the worker {worker} no longer responds; block {block.number} is measured again elsewhere")
+        )
         self._deaths[block.number] += 1
         if self._deaths[block.number] == DEATHS:
             raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")

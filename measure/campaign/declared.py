@@ -67,7 +67,7 @@ def _faults(declared: DeclaredCampaign) -> Iterator[str]:
     for name, count in Counter(site.name for site in declared.sites).items():
         require_site_name(name, "a declared site")
         if count > 1:
-            yield f"the site {name} stands there {count} times"
+            yield f"the site {name} is listed {count} times"
     for what, names in (("sites", declared.sites), ("networks", declared.networks), ("protocols", declared.protocols)):
         if not names:
             yield f"{what} is empty"
@@ -76,7 +76,7 @@ def _faults(declared: DeclaredCampaign) -> Iterator[str]:
             yield f"the site {site.name} has no reason"
         for network, why in site.without.items():
             if network not in declared.networks:
-                yield f"the site {site.name} is without {network}, which is none of the networks"
+                yield f"the site {site.name} is without {network}, which is not one of the networks"
             if not why.strip():
                 yield f"the site {site.name} is without {network} for no reason"
         if len(site.without) == len(declared.networks):

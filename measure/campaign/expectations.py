@@ -57,7 +57,7 @@ def request_missed(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None:
     """More requests than usual had no answer. For pages that make the same requests at any speed."""
     usual_missed = median(other.missed for other in others)
     if run.missed > usual_missed + _allowed(others):
-        return f"{run.missed} requests had no recorded answer, {usual_missed:g} are usual"
+        return f"{run.missed} requests had no recorded response, {usual_missed:g} are usual"
     return None
 
 

@@ -134,7 +134,7 @@ class ProgressDisplay:
             if row.of not in self._open:
                 self._open.add(row.of)
                 self._open_on[row.network] += 1
-            self._say(f"{row.of}: does not count any more: {reason}", style="yellow")
+            self._say(f"{row.of}: rejected later: {reason}", style="yellow")
         self._stands()
 
     def gives_up(self, entry: GivenUp, runs: Iterable[Run]) -> None:
@@ -195,7 +195,7 @@ class ProgressDisplay:
         self._summary.plain = f"{share}, runs given up: {self._given_up}{f'; {reasons}' if reasons else ''}"
         self._summary.style = "yellow" if is_wrong else "dim"
         if self._warnings:
-            self._warning.plain = f"warnings: {len(self._warnings)}, the last: {self._last_warning}"
+            self._warning.plain = f"warnings: {len(self._warnings)}, last: {self._last_warning}"
 
     def _say(self, line: str, style: str | None = None) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True, style=style)

@@ -135,7 +135,7 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     quiet_ms = row.quiet_ms or document.settings.quiet_ms(row.network)
     awaited_requests = document.settings.browser.get("waits_for_open_requests", False)
     if quiet_ms is None:
-        raise EyelevelError(f"{folder} does not say after how long without a request its runs ended")
+        raise EyelevelError(f"{folder} does not have the quiet time of its runs")
     run_folder = folder / row.folder
     browser = browser_of(run_folder)
     try:
@@ -218,8 +218,7 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
         document = require_document(folder)
         if not document.settings.filmed:
             raise EyelevelError(
-                f"the runs of {folder} were not filmed, so nobody knows when their pictures changed last; take filmed "
-                "campaigns"
+                f"the runs of {folder} were not filmed, so their last visual changes are unknown; use filmed campaigns"
             )
         for name, network in document.settings.networks.items():
             setting = {key: value for key, value in network.items() if value is not None and key != "quiet_ms"}

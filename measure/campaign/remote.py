@@ -94,7 +94,7 @@ def introduce(question: Question) -> Introduction:
         lanes = lanes_of_worker()
         if get_worker().state.nthreads != lanes.count * lanes.loads_of_cores:
             raise EyelevelError(
-                "one worker is one place to measure, and this one has several threads; start it by 'eyelevel worker'"
+                "a worker measures one run at a time, and this one has several threads; start it by 'eyelevel worker'"
             )
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
         programs = versions(

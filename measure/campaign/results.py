@@ -159,7 +159,7 @@ class Results(FolderStore):
         return self._first_verdicts.get(folder)
 
     def _rewrite(self, rows: Sequence[Row]) -> None:
-        """Replace the rows of the table by `rows`; the lines of unchanged rows stay as they are."""
+        """Replace the rows of the table by `rows`; the lines of equal rows do not change."""
         # No cell contains a line feed.
         _, *present, end = self._runs_csv.read_text().split("\n")
         if end or not len(present) == len(self.rows) == len(rows):
@@ -233,10 +233,10 @@ def require_no_others(folder: Path) -> None:
     if not folder.exists() or (folder / DOCUMENT).exists():
         return
     if not folder.is_dir():
-        raise EyelevelError(f"{folder} is no folder; use another campaign name")
+        raise EyelevelError(f"{folder} is not a folder; use another campaign name")
     for path in sorted(folder.iterdir()):
         if path.name not in FIRST_FILES and not TEMPORARY_NAME.fullmatch(path.name):
-            raise EyelevelError(f"{folder} is no campaign, and has {path.name} in it; use another campaign name")
+            raise EyelevelError(f"{folder} is not a campaign, and has {path.name} in it; use another campaign name")
 
 
 def _sweep(folder: Path) -> None:

@@ -43,12 +43,12 @@ def resume_from_package(package: Path, folder: Path) -> bool:
     """Make the campaign in `folder` from the `package`, unless it exists; returns whether it was made.
 
     The names of its earlier machines get a number (`dataset.table.EARLIER_MACHINE`): machines made from one image may
-    share a name, so this machine may have the name of one of them. Raises EyelevelError when `package` is no package,
+    share a name, so this machine may have the name of one of them. Raises EyelevelError when `package` is not one,
     or has changed since it was written, or when the campaign exists and lacks attempts that the package has.
     """
     require_sound(package)
     if folder.resolve() == package.resolve():
-        raise EyelevelError(f"{package} is the package itself, which stays as it is; name the campaign otherwise")
+        raise EyelevelError(f"{package} is the package itself, which is read-only; use another campaign name")
     if (folder / DOCUMENT).exists():
         _require_no_less(package, folder)
         return False

@@ -137,7 +137,7 @@ class Review:
         if not reason.strip():
             raise EyelevelError("a decision needs a reason")
         if folder not in rows:
-            raise EyelevelError(f"{folder} is no attempt of this campaign")
+            raise EyelevelError(f"{folder} is not an attempt of this campaign")
         row = rows[folder]
         if valid and any(other.valid and other.of == row.of for other in rows.values()):
             raise EyelevelError(f"another attempt at {row.of} counts; reject that one first")
@@ -167,7 +167,7 @@ class Review:
     def _attempt(self, folder: str) -> Path:
         """The path of `folder`, which must be that of an attempt of this campaign. Raises EyelevelError otherwise."""
         if folder not in {row.folder for row in self.rows()}:
-            raise EyelevelError(f"{folder} is no attempt of this campaign")
+            raise EyelevelError(f"{folder} is not an attempt of this campaign")
         return self.folder / folder
 
     def _unlike(self, rows: Sequence[Row]) -> list[float]:

@@ -21,7 +21,7 @@ from tuning.defaults import DEFAULT_BROWSER
 # A canary takes two thirds of a second; one a minute shows a busy machine as well as one before each block. On slow
 # networks, blocks take longer than that anyway.
 CANARY_MAX_AGE_S = 60.0
-WAY_OUT = "resume when it is quiet, or begin another campaign if it has changed for good"
+WAY_OUT = "resume when it is idle, or begin another campaign if it stays slower"
 
 # After this many failures in a row, the rest of the campaign would fail, too.
 REPLAY_FAILURES_IN_A_ROW = 5

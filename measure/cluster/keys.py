@@ -58,7 +58,7 @@ def make_keys(folder: Path, *, renew: bool = False, lifetime: timedelta = LIFETI
     """
     if not renew and folder.exists():
         raise EyelevelError(
-            f"there are keys already in {folder}; with --renew others take their place, which all workers need then"
+            f"there are keys already in {folder}; --renew replaces them, and then all workers need the new ones"
         )
     ca = CertificateAuthority.new(NAME, lifetime)
     with replacing_folder(folder) as new:

@@ -33,6 +33,7 @@ from measure.run.gates import GATES, Gate
 from measure.run.setting import Loading, Setting
 from measure.sites.completeness import (
     Completeness,
+    Loads,
     Reason,
     RequestedUrl,
     digest,
@@ -171,7 +172,7 @@ def load_once(site: Site, completing: Completing, protocol: Protocol, number: in
 def fetch_missing(site: Site, urls: Sequence[str], completing: Completing) -> list[str]:
     """Make the recorder visit the site's page and request `urls` there; store the responses in the site.
 
-    Returns the URLs that were answered. The extended site replaces the one on disk, which otherwise stays as it is.
+    Returns the URLs that were answered. The extended site replaces the one on disk, which is otherwise unchanged.
     Raises EyelevelError when the extended site is larger than a site may be.
     """
     with tempfile.TemporaryDirectory(prefix="eyelevel-completing-") as temporary:
@@ -210,7 +211,7 @@ def _require_one_site(name: str, exchanges: Sequence[Exchange], most: int) -> No
         or len({e.recorded_ip for e in exchanges}) > SERVERS
         or len({urlsplit(e.url).netloc for e in exchanges}) > HOSTS
     ):
-        raise EyelevelError(f"{name} with what was fetched for it is more than a site may hold; it stays as it is")
+        raise EyelevelError(f"{name} with the fetched responses is larger than a site may be; it is unchanged")
 
 
 def _difference(loads: Sequence[SiteLoad]) -> float | None:
@@ -221,24 +222,30 @@ def _difference(loads: Sequence[SiteLoad]) -> float | None:
 
 def summary(name: str, completeness: Completeness) -> str:
     """A completed site in words: the figures, and each missing URL with the documents that requested it."""
-    each = "; ".join(
-        f"{protocol}: {plural('load', loads.loads)} of {loads.requested / loads.loads:.0f} URLs"
-        + f", Jaccard {loads.jaccard:.3f}"
-        + (f" ({loads.jaccard_as_matched:.3f} as matched)" if loads.jaccard_as_matched != loads.jaccard else "")
-        + ("" if loads.last_frames_unlike is None else f", last frames unlike {100 * loads.last_frames_unlike:.1f} %")
-        for protocol, loads in completeness.protocols.items()
-    )
-    lines = [
-        f"{name}: {100 * completeness.served:.2f} % served; {each}; "
-        f"{plural('exchange', len(completeness.unused))} not used"
-    ]
+    is_complete = completeness.served == 1
+    served = "the recording is complete" if is_complete else f"{100 * completeness.served:.2f} % of requests answered"
+    parts = [served, *(_loads_in_words(protocol, loads) for protocol, loads in completeness.protocols.items())]
+    if completeness.unused:
+        parts.append(f"{plural('recorded exchange', len(completeness.unused))} not requested")
+    lines = [f"{name}: {'; '.join(parts)}"]
     if completeness.fetched:
-        lines.append(f"  fetched: {plural('URL', len(completeness.fetched))} that had been missing")
+        lines.append(f"  fetched: {plural('URL', len(completeness.fetched))}")
     total = sum(loads.loads for loads in completeness.protocols.values())
     for missed in completeness.missed:
-        by = f", asked for by {', '.join(missed.asked_by)}" if missed.asked_by else ""
-        lines.append(f"  missed in {missed.loads} of {total} loads: {missed.method} {missed.url}{by}")
+        by = f", requested by {', '.join(missed.asked_by)}" if missed.asked_by else ""
+        lines.append(f"  missing in {missed.loads} of {plural('load', total)}: {missed.method} {missed.url}{by}")
     return "\n".join(lines)
+
+
+def _loads_in_words(protocol: str, loads: Loads) -> str:
+    text = f"{protocol}: {plural('load', loads.loads)} of {plural('URL', round(loads.requested / loads.loads))}"
+    # How much the loads requested the same URLs; 1 if each requested the same ones.
+    if loads.jaccard < 1:
+        as_matched = "" if loads.jaccard_as_matched == loads.jaccard else f", {loads.jaccard_as_matched:.3f} as matched"
+        text += f" (Jaccard index {loads.jaccard:.3f}{as_matched})"
+    if loads.last_frames_unlike:
+        text += f", last frames unlike {100 * loads.last_frames_unlike:.1f} %"
+    return text
 
 
 def warnings(site: Site, completeness: Completeness) -> list[str]:
@@ -247,7 +254,7 @@ def warnings(site: Site, completeness: Completeness) -> list[str]:
     used = len(site.exchanges) - len(completeness.unused)
     if used < USED_SHARE * len(site.exchanges) and len(completeness.unused) > FEW_UNUSED:
         texts.append(
-            f"{site.name}: its page asks for {used} of {plural('recorded exchange', len(site.exchanges))} only; loads "
+            f"{site.name}: its page requests only {used} of {plural('recorded exchange', len(site.exchanges))}; loads "
             f"of it say little about the site. It begins at {site.url}; 'make import FROM=… URL=…' chooses another page"
         )
         url_of = {exchange.file: exchange.url for exchange in site.exchanges}

@@ -45,7 +45,7 @@ def measuring_alone(activity: str) -> Iterator[None]:
         descriptor = _locked(path)
     except OSError as error:
         raise EyelevelError(
-            f"whether anybody measures on this machine cannot be found out: {path}: {error.strerror}; its owner or "
+            f"cannot find out whether somebody measures on this machine: {path}: {error.strerror}; its owner or "
             "an administrator can remove it"
         ) from None
     try:

@@ -103,7 +103,7 @@ def lanes_of(count: int, cores: list[tuple[int, ...]] | None = None) -> tuple[La
     cores = whole_cores() if cores is None else cores
     size = len(cores) // count
     if size == 0:
-        raise EyelevelError(f"{count} lanes need {count} processor cores, and this machine has {len(cores)} for us")
+        raise EyelevelError(f"{count} lanes need {count} processor cores, and this machine has {len(cores)} available")
     groups = [cores[size * place : size * (place + 1)] for place in range(count)]
     return tuple(
         Lane(number, tuple(sorted(processor for core in group for processor in core)))

@@ -247,7 +247,7 @@ def sampling(
         try:
             samples.result()
         except OSError as error:
-            raise EyelevelError(f"the kernel does not tell for how long processes ran: {error}") from None
+            raise EyelevelError(f"the kernel does not show how long processes ran: {error}") from None
         write_json(
             folder / PROCESSOR,
             {

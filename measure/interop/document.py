@@ -8,7 +8,7 @@ from measure.interop.tests import TESTS, Test
 
 MEANINGS = {
     PASSED: "every load did what the test asks",
-    UNSUPPORTED: "the server or the browser says that it cannot do it",
+    UNSUPPORTED: "the server or the browser does not support it",
     FAILED: "a load did not do it; the reason is below",
     NOT_SET_UP: "a program is missing; what installs it is below",
 }

@@ -105,8 +105,8 @@ def early_data_fault(observation: Observation) -> str | None:
     taken = early_data(observation.connections)
     without = sorted(server for server, took in taken.items() if not took)
     if len(taken) < PAGE.servers:
-        return f"{len(taken)} of {PAGE.servers} servers were asked anything, as far as the capture shows"
-    return f"no early data was taken by {', '.join(without)}" if without else None
+        return f"{len(taken)} of {PAGE.servers} servers received requests, according to the capture"
+    return f"early data was not accepted by {', '.join(without)}" if without else None
 
 
 def streams_fault(observation: Observation) -> str | None:
@@ -142,7 +142,7 @@ def ipv6_fault(observation: Observation) -> str | None:
     addresses = {request.address for request in observation.evidence.requests if request.address}
     if others := sorted(address for address in addresses if ipaddress.ip_address(address).version != 4):
         return f"{others[0]} was asked"
-    return None if addresses else "it is not known which addresses were asked"
+    return None if addresses else "the requested addresses are unknown"
 
 
 def _packets(observation: Observation, condition: str) -> int:

@@ -111,14 +111,14 @@ class Conversation:
         try:
             self._connection.sendall(signature + b" " + text + b"\n")
         except OSError as error:
-            raise EyelevelError(f"the other end is gone: {error.strerror or error}") from None
+            raise EyelevelError(f"the connection to the other end was lost: {error.strerror or error}") from None
 
     def hear(self) -> Message:
         """The other end's next message. Raises EyelevelError when this message reports a fault, is missing, or has a
         wrong signature."""
         signature, _, text = _line(self._lines, LINE_BYTES).partition(b" ")
         if not _is_same(_signed(self._other_key, self._received.to_bytes(8), text), signature.decode("latin-1")):
-            raise EyelevelError("what the other end said was changed on the way; try again")
+            raise EyelevelError("a message of the other end was changed on the way; try again")
         self._received += 1
         message = _message(text)
         if "fault" in message:
@@ -181,7 +181,7 @@ def _is_same(signature: str, other: Any) -> bool:
 def _check_version(greeting: Message) -> None:
     if (version := greeting[PROGRAM]) != VERSION:
         raise EyelevelError(
-            f"the other end speaks version {excerpt(str(version))} of the probe, this one {VERSION}: take the same "
+            f"the other end speaks version {excerpt(str(version))} of the probe, this one {VERSION}: use the same "
             "commit on both machines"
         )
 
@@ -193,14 +193,14 @@ def _number(greeting: Message) -> bytes:
             return bytes.fromhex(greeting["number"])
     except (KeyError, TypeError, ValueError):
         pass
-    raise EyelevelError(f"what is at the other end is no '{PROGRAM}'")
+    raise EyelevelError(f"the program at the other end is not '{PROGRAM}'")
 
 
 def _send(connection: socket.socket, message: Message) -> None:
     try:
         connection.sendall(json.dumps(message).encode() + b"\n")
     except OSError as error:
-        raise EyelevelError(f"the other end is gone: {error.strerror or error}") from None
+        raise EyelevelError(f"the connection to the other end was lost: {error.strerror or error}") from None
 
 
 def _line(lines: Any, most_bytes: int) -> bytes:
@@ -208,13 +208,13 @@ def _line(lines: Any, most_bytes: int) -> bytes:
     try:
         line: bytes = lines.readline(most_bytes)
     except TimeoutError:
-        raise EyelevelError("the other end says nothing any more") from None
+        raise EyelevelError("the other end does not answer any more") from None
     except OSError as error:
-        raise EyelevelError(f"the other end is gone: {error.strerror or error}") from None
+        raise EyelevelError(f"the connection to the other end was lost: {error.strerror or error}") from None
     if not line:
         raise EyelevelError("the other end has hung up")
     if not line.endswith(b"\n"):
-        raise EyelevelError(f"what is at the other end is no '{PROGRAM}'")
+        raise EyelevelError(f"the program at the other end is not '{PROGRAM}'")
     return line[:-1]
 
 
@@ -224,5 +224,5 @@ def _message(line: bytes) -> Message:
     except (ValueError, RecursionError):
         message = None
     if not isinstance(message, dict):
-        raise EyelevelError(f"what is at the other end is no '{PROGRAM}'")
+        raise EyelevelError(f"the program at the other end is not '{PROGRAM}'")
     return message

@@ -84,7 +84,7 @@ class End:
         """Raises EyelevelError unless `flow` is one that a probe sends, within the agreed limits."""
         is_sound = self.least_bytes <= flow.size_bytes <= largest_bytes and 0 < flow.mbps <= MOST_MBPS
         if not is_sound or flow.managed or flow.packets != numbers.packets or not 0 <= numbers.first < 1 << 31:
-            raise EyelevelError(f"{flow} is no flow of a probe")
+            raise EyelevelError(f"{flow} is not a flow of a probe")
         size_bytes = flow.packets * flow.size_bytes
         if not 0 < size_bytes <= most_bytes or size_bytes * 8 / flow.mbps / 1e6 > LONGEST_FLOW_S:
             raise EyelevelError(f"{flow} is more than was agreed on")

@@ -367,7 +367,7 @@ class _Probe:
                 "allowed; where the path's owner and its other users agree, repeat with more (--most-mb, at both ends)"
             )
         if time.monotonic() - self._begin_s > self._effort.longest_s:
-            raise EyelevelError(f"the probe has not ended in {self._effort.longest_s:g} s; what else uses the path?")
+            raise EyelevelError(f"the probe has not ended in {self._effort.longest_s:g} s; is the path in use?")
 
 
 def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, loss: float) -> Flood:

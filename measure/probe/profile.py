@@ -37,12 +37,12 @@ def name_of(host: str) -> str:
 def require_place(file: Path, name: str) -> None:
     """Raises EyelevelError when no profile with this `name` can be added to `file`."""
     if not NAME.fullmatch(name):
-        raise EyelevelError(f"{printable(name)!r} is no name of a profile: letters, digits, - and _ only")
+        raise EyelevelError(f"{printable(name)!r} is not a name of a profile; use letters, digits, - and _")
     if file.name != networks.FILENAME:
-        raise EyelevelError(f"{file} must be called {networks.FILENAME}, to be found in a folder of yours (TUNING)")
+        raise EyelevelError(f"{file} must be called {networks.FILENAME}, so that TUNING finds it")
     require_writable(file.parent, "--into names another file")
     if file.exists() and not file.is_file():
-        raise EyelevelError(f"{file} is no file to which a profile could be added; --into names another")
+        raise EyelevelError(f"{file} cannot have a profile added to it; --into names another file")
     known = networks.load(file) if file.exists() else networks.load()
     ours = networks.load()
     if any(name in catalogue or name in catalogue.groups for catalogue in (known, ours)):

@@ -110,7 +110,7 @@ class Server:
             self._end = End(family, where, echo=True)
         except OSError as error:
             raise EyelevelError(
-                f"{printable(address)}, port {port}, cannot be listened at: {error.strerror}; choose one of this "
+                f"{printable(address)}, port {port}, is not available: {error.strerror}; choose one of this "
                 "machine's addresses, and a free port (--port)"
             ) from None
 
@@ -173,7 +173,7 @@ class Server:
             self._end.check(flow, numbers, self._most_bytes - sent_bytes, LARGE_BYTES)
             if command.sends:
                 if not self._end.sender:
-                    raise EyelevelError("no datagram of yours has arrived here, so nothing is sent to you")
+                    raise EyelevelError("none of your datagrams has arrived here, so nothing is sent to you")
                 sent_bytes += flow.packets * flow.size_bytes
                 conversation.say({"mbps": self._end.sent(flow, command.first, self._end.sender)})
             else:

@@ -142,7 +142,7 @@ def goes_on(evidence: Evidence, claim: Claim) -> str | None:
     if fault:
         return f"{text}, and {fault}; record it from there on" + ("" if end is last else f" ({_short(end)})")
     if last.method != "GET":
-        return f"{text}, by a form ({last.method}), which no measurement can begin with"
+        return f"{text}, by a form ({last.method}), with which no measurement can begin"
     return f"{text}; import the recording with URL={_short(last)} to measure that one"
 
 
@@ -156,7 +156,7 @@ def page_script_unfinished(evidence: Evidence, claim: Claim) -> str | None:
     if not claim.scripted or (evidence.script and evidence.script["ended"]):
         return None
     if not evidence.script:
-        return "the page had no page script at its end: it is no document of HTML, or a step left it"
+        return "the page had no page script at its end: it is not a document of HTML, or a step left it"
     if fault := evidence.script["fault"]:
         return f"the page script failed: {fault}"
     steps = ", ".join(step for step, _ in evidence.script["steps"])
@@ -176,8 +176,8 @@ def error_page(evidence: Evidence, claim: Claim) -> str | None:
     if evidence.failures:
         return None
     if not pages:
-        return "no page was asked for"
-    return f"the page had no answer: {_short(pages[-1])}" if pages[-1].status is None else None
+        return "no page was requested"
+    return f"the page had no response: {_short(pages[-1])}" if pages[-1].status is None else None
 
 
 def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
@@ -202,7 +202,7 @@ def alternative_unknown(evidence: Evidence, claim: Claim) -> str | None:
     other = " and ".join(claim.further_versions)
     if claim.knows_alternative:
         known = any(request.knows_alternative for request in evidence.requests if request.main_frame)
-        return None if known else f"the browser did not know of {other} when it asked for the page"
+        return None if known else f"the browser did not know of {other} when it requested the page"
     announced = any(request.announces_alternative for request in evidence.requests)
     return None if announced else f"no response announced {other}"
 
@@ -222,7 +222,7 @@ def outside(evidence: Evidence, claim: Claim) -> str | None:
     """A request was answered by something other than the site's servers."""
     for request in evidence.requests:
         if request.address is not None and request.address not in claim.servers:
-            return f"{request.address} is no server of the site: {_short(request)}"
+            return f"{request.address} is not a server of the site: {_short(request)}"
     return None
 
 
@@ -326,7 +326,7 @@ def pace_not_kept(evidence: Evidence, claim: Claim) -> str | None:
     if not claim.device:
         return None
     if (index := evidence.readings.get(INDEX_AFTER)) is None:
-        return f"it was not looked after the block whether the pace of {claim.device.name} was kept"
+        return f"the pace of {claim.device.name} was not checked after the block"
     if not is_near(claim.device, index, TOLERANCE_AFTER):
         return f"the index of {claim.device.name} was {index:.0f} after the block, not {claim.device.index:g}"
     return None

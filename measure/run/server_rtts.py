@@ -77,7 +77,7 @@ def parse_server_rtts(text: str) -> ServerRtts:
         raise EyelevelError(f"{file}: {error}") from None
     for name, table in document.items():
         if not isinstance(table, dict):
-            raise EyelevelError(f"{file}: {name} is no table of a site's servers; see docs/networks.md")
+            raise EyelevelError(f"{file}: {name} is not a table of a site's servers; see docs/networks.md")
         for server, extra_ms in table.items():
             if type(extra_ms) not in (int, float) or not 0 <= extra_ms <= MOST_MS:
                 raise EyelevelError(f"{file}: [{name}] {server} must be from 0 to {MOST_MS:g} ms, not {extra_ms!r}")
@@ -99,7 +99,7 @@ def _by_address(site: Site, given: Mapping[str, float]) -> dict[str, float]:
     }
     if unknown := given.keys() - {DEFAULT}.union(*names.values()):
         raise EyelevelError(
-            f"--server-rtts: [{site.name}] has {', '.join(sorted(unknown))}, which is none of its servers"
+            f"--server-rtts: [{site.name}] has {', '.join(sorted(unknown))}, which is not one of its servers"
         )
     extra_ms: dict[str, float] = {}
     for address, of_server in names.items():

@@ -44,7 +44,7 @@ class Reason(StrEnum):
     """Why no load of a page requested a recorded exchange."""
 
     NEVER = "never asked for"
-    OTHER_BROWSER = "recorded for another browser, which got another form"
+    OTHER_BROWSER = "recorded for another browser, which received another form"
     OTHER_TIME = "recorded at another time, under other numbers or another query"
 
 
@@ -134,8 +134,7 @@ class Completeness:
         document = json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n"
         if len(document) > FILE_BYTES:
             raise EyelevelError(
-                f"{site.name} asks for too much to be kept: the list of what is missing has more than "
-                f"{FILE_BYTES >> 20} MiB"
+                f"{site.name} requests too much: the list of missing URLs has more than {FILE_BYTES >> 20} MiB"
             )
         write_atomically(site.folder / FILE, document)
 
@@ -146,14 +145,14 @@ def read(site: Site) -> Completeness | None:
     try:
         values = parse_json(read_regular(path, FILE_BYTES))
         if not isinstance(values, dict):
-            raise EyelevelError("it is no JSON object")
+            raise EyelevelError("it is not JSON object")
         if values.pop("format", None) != FORMAT:
             return None
         completeness = structured(values, Completeness, "it")
     except FileNotFoundError:
         return None
     except (OSError, ValueError, EyelevelError) as error:
-        raise EyelevelError(f"{path} is broken ({error}); remove it, and 'make close' the site again") from None
+        raise EyelevelError(f"{path} is broken ({error}); remove it, then 'make close' the site") from None
     return completeness if completeness.site_sha256 == digest(site) else None
 
 

@@ -110,7 +110,7 @@ def read_recording(
                 return form.read(source, keep_cookies=keep_cookies)
     except OSError as error:
         raise EyelevelError(f"{source} cannot be read: {error.strerror or error}") from None
-    raise EyelevelError(f"{source} is no recording that can be imported: give {descriptions()}")
+    raise EyelevelError(f"{source} is not a recording that can be imported: give {descriptions()}")
 
 
 def name_of(source: Path) -> str:

@@ -179,9 +179,9 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         log = parse_json(document)["log"]
         entries = [entry for entry in log["entries"] if isinstance(entry, dict)]
     except ValueError as error:
-        raise EyelevelError(f"{path} is no HAR file: {printable(str(error))}") from None
+        raise EyelevelError(f"{path} is not a HAR file: {printable(str(error))}") from None
     except (LookupError, TypeError):
-        raise EyelevelError(f"{path} is no HAR file: it has no list 'entries' in an object 'log'") from None
+        raise EyelevelError(f"{path} is not a HAR file: it has no list 'entries' in an object 'log'") from None
     # An entry without a time stays after the entry before it.
     time_ms, times_ms = -math.inf, []
     for entry in entries:

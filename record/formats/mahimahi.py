@@ -116,7 +116,7 @@ def _url(scheme: str, target: str, host: str | None, port: int) -> str:
         raise MalformedMessage("no Host header")
     name, _, named_port = host.lower().partition(":")
     if not re.fullmatch("[0-9]{0,5}", named_port):
-        raise MalformedMessage(f"{excerpt(host)} is no host and port")
+        raise MalformedMessage(f"{excerpt(host)} is not a host and port")
     port = int(named_port or port)
     suffix = "" if port in (0, DEFAULT_PORTS[scheme]) else f":{port}"
     return f"{scheme}://{name}{suffix}{target}"

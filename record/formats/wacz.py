@@ -117,7 +117,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         try:
             package = zipfile.ZipFile(file)
         except BROKEN as error:
-            raise EyelevelError(f"{path} is no WACZ file ({printable(str(error)[:200])})") from None
+            raise EyelevelError(f"{path} is not a WACZ file ({printable(str(error)[:200])})") from None
         file.limit_bytes = math.inf  # the reader of a member limits its length
         with package:
             yield package
@@ -225,7 +225,7 @@ def _lines(package: zipfile.ZipFile, name: str, intake: Intake, *, whole: bool =
         try:
             value = parse_json(line)
         except ValueError as error:
-            intake.leave_out(name, f"a line is no JSON that can be read ({str(error)[:200]})")
+            intake.leave_out(name, f"a line is not JSON that can be read ({str(error)[:200]})")
             continue
         if isinstance(value, dict):
             yield value

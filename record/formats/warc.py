@@ -364,7 +364,7 @@ def _repeated(revisit: Record, head: Response | None, originals: _Originals, met
 def _answer(record: Record, budget: Budget, method: str) -> Response:
     """The response in a record. Raises MalformedMessage."""
     if record.kind not in (RESPONSE, RESOURCE):
-        raise MalformedMessage(f"a record of the kind {record.kind or 'that it does not say'} is no response")
+        raise MalformedMessage(f"a record of the kind {record.kind or 'that it does not say'} is not a response")
     if record.field("WARC-Segment-Number"):
         raise MalformedMessage("its response is split into segments, which are not put together")
     if why := record.field("WARC-Truncated"):

@@ -104,7 +104,7 @@ def _await_script(session: Session) -> None:
             so_far = f"it did {', '.join(done)}" if done else "none of its steps was done"
             raise EyelevelError(f"the page script did not end within {SCRIPT_LIMIT_S:.0f} s; {so_far}") from None
         if state is None:
-            raise EyelevelError("the page script did not run: what was loaded is no document of HTML")
+            raise EyelevelError("the page script did not run: what was loaded is not a document of HTML")
         if state["fault"]:
             raise EyelevelError(f"the page script failed: {state['fault']}")
         return

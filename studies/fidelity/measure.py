@@ -140,11 +140,11 @@ def compare(site: Site, known: Catalogue[Network], over: Sequence[Protocol], net
 def recorders_network(name: str, live: LiveLoads, known: Mapping[str, Network]) -> Network:
     """The network of the `live` loads of the site `name`. Raises EyelevelError."""
     if live.network is None:
-        raise EyelevelError(f"nobody has said what network the live loads of {name} went over; name it with NET=")
+        raise EyelevelError(f"the network of the live loads of {name} is unknown; name it with NET=")
     if live.network not in known:
         raise EyelevelError(
-            f"the live loads of {name} went over {live.network}, which is none of the networks here; name its folder "
-            "with TUNING=, or another network with NET="
+            f"the live loads of {name} went over {live.network}, which is not a network here; name its folder with "
+            "TUNING=, or another network with NET="
         )
     now, then = settings_of(known[live.network]), live.network_settings
     # A setting that is None on one side may be missing on the other.

@@ -84,7 +84,7 @@ def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     while place < len(data):
         size, kind = struct.unpack_from(">I4s", data, place) if place + BOX_BYTES <= len(data) else (0, b"")
         if size < BOX_BYTES or place + size > len(data):
-            raise EyelevelError("FFmpeg's output is no MP4 file, or was cut short")
+            raise EyelevelError("FFmpeg's output is not an MP4 file, or was cut short")
         yield kind, data[place : place + size]
         place += size
 

@@ -63,7 +63,7 @@ def test_the_page_begins_with_them(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
     write(folder, name)
     findings = replace(known_screen(name).findings, campaign=load(folder))
-    pages = campaign_pages(findings, [], frozenset(), tmp_path, Links(folder, folder / "report"))
+    pages = campaign_pages(findings, [], frozenset(), {}, Links(folder, folder / "report"))
     assert pages.keys() == {ANSWER}, "no page without a section"
     html = unescape(pages[ANSWER])
     # The whole line is the text alternative of its drawing.

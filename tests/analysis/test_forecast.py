@@ -124,7 +124,7 @@ def test_what_another_machine_or_network_showed_is_not_taken(tmp_path: Path, dec
     notes: list[str] = []
     assert expected_on(slower, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"] == Expected(SCATTER)
     assert notes == [
-        f"the earlier campaign broken is left aside: {tmp_path / 'broken'} is no campaign: campaign.json is missing"
+        f"the earlier campaign broken is left aside: {tmp_path / 'broken'} is not a campaign: campaign.json is missing"
     ]
     itself = tmp_path / "here"
     assert expected_on({"dsl": dsl}, declared, tmp_path, itself, HOST, notes.append)["dsl"] == Expected(SCATTER)
@@ -177,7 +177,7 @@ def test_in_lanes_hours_are_fewer_and_runs_are_not() -> None:
 def test_what_is_assumed_is_said(declared: Hypotheses) -> None:
     expected = {"dsl": DECIDED_AT_ONCE, "lte": Expected(SCATTER)}
     first, measured, assumed = length_lines(plan_of(), declared, expected)
-    assert " of 372 runs are expected (" in first
+    assert " of 372 runs (" in first
     assert first.endswith("of 1 h 33 min")
     assert "as the campaign large measured here" in measured
     assert "dsl 2.0 %" in measured

@@ -175,7 +175,7 @@ def test_kept_hypotheses_that_are_not_the_declared_ones_are_refused(change: obje
 
 def test_a_declaration_that_is_no_table_is_told(simulated: Path) -> None:
     write_document(simulated, CampaignDocument(CampaignSettings(), further={"hypotheses": "mine"}))
-    with pytest.raises(EyelevelError, match=r"campaign\.json is broken: hypotheses is no table"):
+    with pytest.raises(EyelevelError, match=r"campaign\.json is broken: hypotheses is not a table"):
         require_document(simulated)
 
 
@@ -183,7 +183,7 @@ def test_a_file_that_is_no_text_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_bytes(b"\xff\xfe")
     for path in (file, tmp_path):
-        with pytest.raises(EyelevelError, match="is no file of hypotheses"):
+        with pytest.raises(EyelevelError, match="is not a file of hypotheses"):
             hypotheses.load(path)
 
 

@@ -118,7 +118,7 @@ def test_facts_of_another_version_are_read_and_broken_ones_are_told(tmp_path: Pa
     document["site_facts"]["one"]["colour"] = "red"
     (folder / "campaign.json").write_text(json.dumps(document))
     assert tables.load(folder).known_sites == {"one": facts_of(one)}
-    for broken, message in (({"bytes": "many"}, "bytes must be a whole number"), ("none", "is no table")):
+    for broken, message in (({"bytes": "many"}, "bytes must be a whole number"), ("none", "is not a table")):
         document["site_facts"]["one"] = broken if isinstance(broken, str) else document["site_facts"]["one"] | broken
         (folder / "campaign.json").write_text(json.dumps(document))
         with pytest.raises(EyelevelError, match=rf"campaign\.json is broken: site_facts\.one: {message}"):

@@ -151,7 +151,7 @@ def test_silent_clients_keep_nobody_out_for_good(kit: Path) -> None:
 
 
 def test_a_folder_that_is_no_kit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match=r"is no user study: key\.json is missing"):
+    with pytest.raises(EyelevelError, match=r"is not a user study: key\.json is missing"):
         Collector(tmp_path)
 
 

@@ -136,7 +136,7 @@ def test_a_torn_line_costs_no_other_vote(tmp_path: Path) -> None:
 
 def test_a_file_that_holds_no_votes_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "grades.csv").write_text("name,grade\nme,1\n")
-    with pytest.raises(EyelevelError, match=r"grades\.csv is no file of votes"):
+    with pytest.raises(EyelevelError, match=r"grades\.csv is not a file of votes"):
         read_votes(tmp_path, KEY)
 
 

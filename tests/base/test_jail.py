@@ -217,7 +217,7 @@ def signal_first_inside(outermost: int, number: signal.Signals) -> None:
 
 
 def test_what_is_missing_is_one_line_before_anything_starts(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match=r"sh needs .*/nonesuch, which is not there"):
+    with pytest.raises(EyelevelError, match=r"sh needs .*/nonesuch, which is missing"):
         jailed(Jail((tmp_path / "nonesuch",)), ["sh"])
 
 

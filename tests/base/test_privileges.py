@@ -54,7 +54,7 @@ def test_the_setting_that_withholds_namespaces_is_told_with_its_remedy(
 
 def test_a_device_that_is_missing_or_closed_is_told_with_its_remedy(tmp_path: Path) -> None:
     missing, closed = missing_tun(tmp_path / "tun"), missing_tun(tmp_path)
-    assert missing and missing.startswith(f"{tmp_path}/tun, which is not there; ")
+    assert missing and missing.startswith(f"{tmp_path}/tun, which is missing; ")
     # Nobody may open a folder for writing, not even root.
     assert closed and closed.startswith(f"{tmp_path}, which you may not open (Is a directory); ")
     for text in (missing, closed):
@@ -66,7 +66,7 @@ def test_a_machine_without_the_device_is_found_out() -> None:
     hide = 'mount -t tmpfs none /dev/net && exec "$@"'
     command = [*namespaced("mount"), "sh", "-c", hide, "sh", sys.executable, "-c", ASK]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert "measuring needs /dev/net/tun, which is not there; " in done.stderr.strip().splitlines()[-1]
+    assert "measuring needs /dev/net/tun, which is missing; " in done.stderr.strip().splitlines()[-1]
 
 
 @pytest.mark.needs_user_namespaces

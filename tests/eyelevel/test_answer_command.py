@@ -106,7 +106,7 @@ def test_other_pages_are_not_taken_for_the_recorded_one() -> None:
 
 @pytest.mark.parametrize("name", ["../x", "a,b", "", ".hidden"])
 def test_what_can_be_no_site_is_refused_at_once(tmp_path: Path, name: str) -> None:
-    with pytest.raises(EyelevelError, match=r"is no name for a site|name a page"):
+    with pytest.raises(EyelevelError, match=r"is not a name for a site|name a page"):
         campaign_of(tmp_path, None, name)
 
 
@@ -122,7 +122,7 @@ def test_a_campaign_with_another_question_is_refused_before_it_is_measured(begun
 def test_a_campaign_without_a_question_is_refused_before_it_is_measured(begun: Callable[..., Path]) -> None:
     folder, document = campaign_of(begun(), None, SITE)
     assert document
-    with pytest.raises(EyelevelError, match="declared nothing before its first run"):
+    with pytest.raises(EyelevelError, match="declared no hypotheses before its first run"):
         text_of_question(folder, replace(document, hypotheses={}))
 
 
@@ -138,7 +138,7 @@ def test_a_question_that_was_changed_afterwards_is_refused(begun: Callable[..., 
 def test_a_campaign_of_other_sites_or_protocols_is_refused(
     begun: Callable[..., Path], over: tuple[str, ...], sites: int
 ) -> None:
-    with pytest.raises(EyelevelError, match="is of other sites or protocols"):
+    with pytest.raises(EyelevelError, match="has other sites or protocols"):
         campaign_of(begun(over=over, sites=sites), None, SITE)
 
 
@@ -172,7 +172,7 @@ def test_the_number_of_runs_can_be_raised_and_not_lowered(begun: Callable[..., P
     assert runs_of(None, folder, document) == (6, True)
     assert runs_of("auto", folder, document) == (6, True)
     assert runs_of("31", folder, document) == (31, True)
-    with pytest.raises(EyelevelError, match="6 runs of each, and cannot have 5"):
+    with pytest.raises(EyelevelError, match="has RUNS=6, not 5; use RUNS=6 or more"):
         runs_of("5", folder, document)
     fixed = replace(document, settings=replace(document.settings, auto=False))
     assert runs_of("31", folder, fixed) == (31, False)
@@ -317,7 +317,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     command: Callable[..., str], tmp_path: Path
 ) -> None:
     first = command("--net", "dsl", "--runs", "1")
-    assert "[1/5] record: demo-light is there" in first
+    assert "[1/5] record: demo-light exists" in first
     assert "[2/5] close: done on 1 January 2026" in first
     assert "[4/5] measure: demo-light on dsl, 1 run of each protocol; about " in first
     assert "on DSL (1 pair of loads cannot tell)." in first
@@ -328,7 +328,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     # Two questions, declared one after the other.
     assert "are wrong with a probability of at most 10 %" in page
     assert "LTE came to the campaign later" in page
-    assert "was begun with 6 runs of each, and cannot have 5" in command("--runs", "5", status=1)
+    assert "has RUNS=6, not 5; use RUNS=6 or more" in command("--runs", "5", status=1)
 
 
 @pytest.mark.slow
@@ -366,6 +366,6 @@ def test_the_last_lines_are_the_sentence_and_its_page(begun: Callable[..., Path]
     lines = reported(folder, ["half of it"], []).splitlines()
     assert lines[1:] == [
         f"For {SITE}, there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts on DSL.",
-        "But the recording is not the site: see the warnings above, and the page.",
+        "The recording may not represent the site: see the warnings above and on the page.",
         str(folder / "answer" / "index.html"),
     ]

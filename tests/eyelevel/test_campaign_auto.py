@@ -65,7 +65,7 @@ def test_status_says_what_was_saved(tmp_path: Path) -> None:
     document = require_document(folder)
     write_plan(folder, plan(["s"], ["lte"], ["tcp", "quic"], 31, 1))
     undecided = CliRunner().invoke(status, [str(folder), "--json"], catch_exceptions=False)
-    assert json.loads(undecided.output)["left"] == 52, "it is no campaign of RUNS=auto"
+    assert json.loads(undecided.output)["left"] == 52, "it is not a campaign of RUNS=auto"
     write_document(folder, replace(document, settings=replace(document.settings, auto=True)))
     stands = CliRunner().invoke(status, [str(folder), "--json"], catch_exceptions=False)
     assert {name: json.loads(stands.output)[name] for name in ("planned", "done", "left", "saved")} == {
@@ -119,7 +119,7 @@ def test_a_campaign_declares_what_is_given_and_goes_on_with_its_own(tmp_path: Pa
 
 
 def test_a_broken_campaign_is_told(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match=r"is no campaign: campaign\.json is missing"):
+    with pytest.raises(EyelevelError, match=r"is not a campaign: campaign\.json is missing"):
         enough_runs(tmp_path)
 
 

@@ -131,7 +131,7 @@ def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str
             connection, _ = scheduler.accept()
             with connection:
                 process.send_signal(signal.SIGINT)
-                assert "stopped; what was measured is in" in rest_of(terminal)
+                assert "stopped; results so far are in" in rest_of(terminal)
             assert process.wait() == STOPPED
     assert (tmp_path / "lte-qiuc" / DOCUMENT).exists()
 

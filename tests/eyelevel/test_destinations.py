@@ -37,6 +37,7 @@ READ = {
     "--heavy",
     "--origin-ca",
     "--script",
+    "--tuning",
 }
 # Commands check these themselves, since the conditions depend on other options.
 CHECKED_BY_THEMSELVES = {
@@ -44,6 +45,7 @@ CHECKED_BY_THEMSELVES = {
     ("probe-network", "--into"),
     ("probe-network", "--secret"),
     ("user-study serve", "FOLDER"),
+    ("verify", "FOLDER"),
 }
 
 

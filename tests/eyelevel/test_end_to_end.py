@@ -148,7 +148,7 @@ def test_the_answer_is_printed(campaign: Campaign, valid: pd.DataFrame) -> None:
     printed = io.StringIO()
     report(campaign.folder, Console(file=printed, width=120))
     assert f"{valid.loc['tcp', 'plt']:.0f}" in printed.getvalue()
-    assert "Gain against tcp" in printed.getvalue()
+    assert "Change against tcp" in printed.getvalue()
 
 
 def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_names_and_reasons_of_others_are_shown_as_they_are_and_command_no_termin
     assert command != ("results",) or r"it \x1b[2J[/nope]" in ending.output
 
 
-def test_a_refusal_commands_no_terminal(tmp_path: Path) -> None:
+def test_a_refusal_commands_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = campaign(tmp_path / "c")
 
     @reports_errors
@@ -185,4 +185,5 @@ def test_a_refusal_commands_no_terminal(tmp_path: Path) -> None:
 
     with pytest.raises(SystemExit) as refused:
         main()
-    assert str(refused.value).endswith(r"no site \x1b[2J; there are" + "\na and b")
+    assert refused.value.code == 1
+    assert capsys.readouterr().err.endswith(r"no site \x1b[2J; there are" + "\na and b\n")

@@ -90,7 +90,7 @@ def test_a_calibration_is_taken_as_it_was_made(tmp_path: Path) -> None:
 
 def test_without_a_calibration_the_command_that_makes_one_is_said(tmp_path: Path, cache: Path) -> None:
     for browser, line in ((DEFAULT_BROWSER, "make lanes"), ("firefox", "make lanes BROWSER=firefox")):
-        with pytest.raises(EyelevelError, match=f"with {browser} is not measured yet; .* nothing else runs: {line}$"):
+        with pytest.raises(EyelevelError, match=f"with {browser} has not been measured; .* idle machine: {line}$"):
             chosen(tmp_path / "new", "auto", browser=browser)
     assert not (tmp_path / "new").exists() and not cache.exists()
 
@@ -99,7 +99,7 @@ def test_a_calibration_is_of_its_processors_and_its_browser(tmp_path: Path) -> N
     keep_calibration(MEASURED, "firefox")
     assert chosen(tmp_path / "new", "auto", browser="firefox-on-phone-mid") == MEASURED
     for other in ({"browser": "firefox", "cores": 3}, {"browser": DEFAULT_BROWSER}):
-        with pytest.raises(EyelevelError, match="is not measured yet"):
+        with pytest.raises(EyelevelError, match="has not been measured"):
             chosen(tmp_path / "new", "auto", **other)
 
 
@@ -189,14 +189,17 @@ def test_lanes_that_share_cores_follow_each_other() -> None:
 @pytest.mark.parametrize(
     ("wanted", "fault"),
     [
-        ("mss:0", "'mss:0' in LANES is no network with a number of loads at once, such as mss:6"),
-        ("2,mss", "'mss' in LANES is no network"),
-        ("moon:2", "LANES=1,moon:2: moon is none of the campaign's networks"),
+        ("mss:0", "'mss:0' in LANES is not a network with a number of loads at once, such as mss:6"),
+        ("2,mss", "'mss' in LANES is not a network"),
+        ("moon:2", "LANES=1,moon:2: moon is not a network of the campaign"),
         (
             "starlink:2",
-            "LANES=1,starlink:2: starlink changes with time, so loads cannot share processors .*; leave it out$",
+            "LANES=1,starlink:2: starlink changes with time, so loads cannot share processors .*; omit it$",
         ),
-        ("mss:9999", r"LANES=1,mss:9999: 9999 loads need 4999.5 GB of memory, and .* are free; make fewer at once"),
+        (
+            "mss:9999",
+            r"LANES=1,mss:9999: 9999 loads need 4999.5 GB of memory, and .* are free; make fewer loads at once",
+        ),
     ],
 )
 def test_loads_that_cannot_share_a_lane_are_refused(tmp_path: Path, wanted: str, fault: str) -> None:
@@ -205,7 +208,7 @@ def test_loads_that_cannot_share_a_lane_are_refused(tmp_path: Path, wanted: str,
 
 
 def test_loads_of_a_study_and_unfilmed_ones_do_not_share(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match="without a film nobody sees when a load's busy beginning is over"):
+    with pytest.raises(EyelevelError, match="without a film, the end of a load's busy start is unknown"):
         chosen(tmp_path / "new", "mss:2", filmed=False)
     with pytest.raises(EyelevelError, match="a device needs its processors alone"):
         chosen(tmp_path / "new", "mss:2", browser="chromium-on-phone-mid")
@@ -252,7 +255,7 @@ def test_shells_that_measure_one_run_at_a_time_are_refused_lanes_and_clusters(
     tmp_path: Path, arguments: dict[str, Any]
 ) -> None:
     option = "--dask" if "dask" in arguments else "--lanes"
-    with pytest.raises(EyelevelError, match=f"SHELLS=mahimahi is for one run at a time .*; leave out {option}$"):
+    with pytest.raises(EyelevelError, match=f"SHELLS=mahimahi makes one run at a time .*; omit {option}$"):
         chosen(tmp_path / "new", **arguments, shells="mahimahi")
 
 
@@ -268,5 +271,5 @@ def test_on_a_cluster_the_lanes_are_the_workers(tmp_path: Path) -> None:
     lanes = chosen(tmp_path / "new", "5", dask="tcp://head:1")
     assert (lanes.count, lanes.lanes, lanes.is_here) == (5, (), False)
     assert chosen(tmp_path / "new", None, dask="tcp://head:1") == ONE_LANE
-    with pytest.raises(EyelevelError, match="the campaign is given that number"):
+    with pytest.raises(EyelevelError, match="give the campaign that number"):
         chosen(tmp_path / "new", "auto", dask="tcp://head:1")

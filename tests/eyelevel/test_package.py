@@ -38,7 +38,7 @@ def test_a_folder_of_somebody_else_stays(tmp_path: Path) -> None:
     known_campaigns.write(campaign, "late")
     into.mkdir()
     (into / "letter").write_text("mine")
-    with pytest.raises(EyelevelError, match="stays as it is"):
+    with pytest.raises(EyelevelError, match="so it is not replaced"):
         write_package(campaign, into, "https://example.org/licence", lambda folder: (folder / "report").mkdir())
     assert [path.name for path in into.iterdir()] == ["letter"]
 

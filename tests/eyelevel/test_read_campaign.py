@@ -37,5 +37,5 @@ def test_read_campaign_returns_the_documented_columns_and_types() -> None:
 
 
 def test_a_folder_without_campaign_json_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match=r"is no campaign: campaign\.json is missing"):
+    with pytest.raises(EyelevelError, match=r"is not a campaign: campaign\.json is missing"):
         read_campaign(str(tmp_path))

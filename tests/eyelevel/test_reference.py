@@ -126,7 +126,7 @@ def test_the_recordings_of_the_reference_are_in_the_corpus() -> None:
         (
             'reason = "it is small"',
             'reason = "x"\nwithout = {lte = "why"}',
-            "demo-light is without lte, which is none of",
+            "demo-light is without lte, which is not one of",
         ),
         ('reason = "it is small"', 'reason = "x"\nwithout = {dsl = " "}', "demo-light is without dsl for no reason"),
         (
@@ -137,7 +137,7 @@ def test_the_recordings_of_the_reference_are_in_the_corpus() -> None:
         ("runs = 3", "runs = 0", "runs must be 1 or more, not 0"),
         ('films = "none"', 'films = "some"', "films must be one of all, sample, none, not 'some'"),
         ('networks = ["dsl", "mss"]', "networks = []", "networks is empty"),
-        ('name = "demo-light"', 'name = "../x"', "no name for a site"),
+        ('name = "demo-light"', 'name = "../x"', "not a name for a site"),
         ("seed = 1", "", "the key 'seed' is missing"),
         ("seed = 1", "seed = ", "cannot be read"),
     ],
@@ -152,7 +152,7 @@ def test_a_declaration_that_is_wrong_is_refused_in_one_line(small: Path, old: st
 def test_a_recording_that_is_not_there_is_named_with_how_to_say_where_it_is(tmp_path: Path) -> None:
     site = DeclaredSite("never-recorded", "why not", "har/page.har")
     with pytest.raises(
-        EyelevelError, match=r"the recording of never-recorded is not there: .*har/page\.har; .*EYELEVEL_CORPUS"
+        EyelevelError, match=r"the recording of never-recorded is missing: .*har/page\.har; .*EYELEVEL_CORPUS"
     ):
         sites_of([site], tmp_path, Console(quiet=True))
 

@@ -167,7 +167,7 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     with (folder / "runs.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 6
-    assert "method/depth was 3, is 4" in str(other[0])
+    assert other[0] == 1 and "method/depth was 3, is 4" in other[1]
     assert {row["reason"] for row in rows if row["valid"] == "false"} == {"too_heavy: it is heavy"}
     assert len([row for row in rows if row["valid"] == "true"]) == 4
     assert all(40 <= float(row["weight"]) < 50 for row in rows if row["valid"] == "true")

@@ -13,7 +13,7 @@ import pytest
 from support.campaigns import light_campaign, run_of_each
 from support.processes import awaited_descendants, still_there
 
-from base.structure import to_json
+from base.portable import as_argument
 from browsers.browsertime.configuration import IDLE_LIMIT_MS, READINESS
 from browsers.contract import NAME_NOT_RESOLVED
 from browsers.registry import all_browsers
@@ -159,7 +159,7 @@ def visit(site: Site, protocol: str, folder: Path, change: str) -> None:
     spec = VisitSpec(site.folder, used, (), 200.0, folder, film=False, browser="firefox")
     replay = ReplaySpec(site.folder, NETWORK, used, folder / REQUEST_LOG)
     with (folder / REPLAY_EVIDENCE).open("w") as file:
-        json.dump(run(replay, [sys.executable, "-c", VISIT, change, to_json(spec)]).evidence, file)
+        json.dump(run(replay, [sys.executable, "-c", VISIT, change, as_argument(spec)]).evidence, file)
 
 
 TCP_BESIDE = """

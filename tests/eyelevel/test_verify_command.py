@@ -40,4 +40,4 @@ def test_each_difference_is_named_and_fails(package: Path, capsys: pytest.Captur
 
 def test_a_folder_that_is_no_package_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["verify", str(tmp_path)]) == 1
-    assert "is no package of a campaign" in capsys.readouterr().err
+    assert "is not a package" in capsys.readouterr().err

@@ -144,7 +144,7 @@ def test_a_cluster_whose_workers_are_killed_has_the_same_runs(tmp_path: Path) ->
             for process in (campaign, *workers):
                 process.kill()
                 process.wait()
-    assert "is gone, block" in (tmp_path / "log").read_text()
+    assert "no longer responds; block" in (tmp_path / "log").read_text()
     assert_whole(tmp_path / "faults", runs=8)
 
 

@@ -22,7 +22,7 @@ def test_with_half_of_the_workers_killed_each_planned_run_is_there_once(
     planned = [run for block in read_plan(tmp_path / "results" / "made-up") for run in block]
     assert len(planned) == size.planned == 120
     assert Counter(row.of for row in course.rows if row.valid) == Counter(planned)
-    assert "is gone, block" in (tmp_path / "results" / "head.log").read_text()
+    assert "no longer responds; block" in (tmp_path / "results" / "head.log").read_text()
     numbers = summary(course)
     assert (numbers["workers"], numbers["deaths"]) == (6, 3)
     assert 0 < numbers["measuring"] <= 1

@@ -77,7 +77,7 @@ def assert_exact(folder: Path, runs: int, machines: set[str]) -> None:
     assert_whole(folder / "proof", runs=2 * runs)
     names = {row["machine"].rpartition("-")[0] for row in rows(folder / "proof")}
     assert names == machines
-    assert "is gone, block" in (folder / "campaign.log").read_text()
+    assert "no longer responds; block" in (folder / "campaign.log").read_text()
 
 
 def test_workers_by_ssh_of_which_one_is_killed(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from base.structure import to_json
+from base.portable import as_argument
 from browsers.chromium.netlog import read_netlog
 from browsers.chromium_browser import BROWSER
 from dataset.run_files import TIMINGS
@@ -53,7 +53,7 @@ def test_a_log_without_its_beginning_fails_the_load(name: str, tmp_path: Path, m
     spec = VisitSpec(site.folder, protocol, protocol.connection_options, 60.0, folder, film=False)
     with (tmp_path / "output").open("wb") as output:
         replay = ReplaySpec(site.folder, networks.load()["dsl"], protocol)
-        run(replay, [sys.executable, "-c", VISIT, to_json(spec)], stdout=output.fileno(), stderr=output.fileno())
+        run(replay, [sys.executable, "-c", VISIT, as_argument(spec)], stdout=output.fileno(), stderr=output.fileno())
     assert json.loads((folder / TIMINGS).read_text()), (tmp_path / "output").read_text()
     assert url not in [request.url for request in read_netlog(folder / BROWSER.network_log)]
     monkeypatch.setattr("browsers.chromium_browser.NETLOG_MB", LIMIT_MB)

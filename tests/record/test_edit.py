@@ -54,7 +54,7 @@ def test_every_kind_of_edit_is_in_the_variant_and_named_there(site: Site, tmp_pa
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
-        ("drop", "*.png", "changes no response"),
+        ("drop", "*.png", "matches no response"),
         ("drop", "*", "no exchange"),
         ("drop", PAGE, "start page"),
         ("replace", f"{STYLE} -> missing.css", "cannot be read"),
@@ -92,7 +92,7 @@ def test_only_stars_and_question_marks_stand_for_other_letters(
     site = Site.load(stored(tmp_path, *(exchange("GET", PAGE + name, ok(b"content")) for name in names)))
     edit = Edit.parse("drop", pattern)
     if dropped is None:
-        with pytest.raises(EyelevelError, match="changes no response"):
+        with pytest.raises(EyelevelError, match="matches no response"):
             edited(site, edit)
     else:
         urls = {one.url for one in variant(site, "0" * 64, [edit]).exchanges}
@@ -102,5 +102,5 @@ def test_only_stars_and_question_marks_stand_for_other_letters(
 def test_a_variant_has_a_name_that_says_of_what() -> None:
     assert require_site_name("shop@no-fonts") == "shop@no-fonts"
     for name in ("@no-fonts", "shop@", "shop@a@b"):
-        with pytest.raises(EyelevelError, match="no name for a site"):
+        with pytest.raises(EyelevelError, match="not a name for a site"):
             require_site_name(name)

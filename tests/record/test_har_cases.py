@@ -235,7 +235,7 @@ def test_a_file_in_another_encoding_is_named_and_not_printed(codec: str, tmp_pat
     document = json.dumps({"log": {"entries": [entry(text="s3cret" * 9999)]}}).encode(codec)
     (tmp_path / "x.har").write_bytes(document[:200] + b"\xff\xdf" * 3 + document[200:] + b"\xd8")
     with pytest.raises(
-        EyelevelError, match=r"no HAR file: it is not UTF-(8: byte 200|16\S*: byte [0-9,]+) cannot"
+        EyelevelError, match=r"not a HAR file: it is not UTF-(8: byte 200|16\S*: byte [0-9,]+) cannot"
     ) as error:
         read_recording(tmp_path / "x.har")
     assert len(str(error.value)) < 300 + len(str(tmp_path)) and "s3cret" not in str(error.value)
@@ -247,7 +247,7 @@ def test_a_file_in_another_encoding_is_named_and_not_printed(codec: str, tmp_pat
     [
         (entry(text="", size=5000), "the archive does not hold its body"),
         (entry(status=0), "was not answered"),
-        ({**entry(), "request": {"method": "CONNECT", "url": PAGE, "headers": []}}, "no method that a page can use"),
+        ({**entry(), "request": {"method": "CONNECT", "url": PAGE, "headers": []}}, "not a method that a page can use"),
         ({**entry(), "response": None}, "its entry is broken"),
         (entry(encoding_field="gzip", text="!", encoding="base64"), "not valid base64"),
     ],

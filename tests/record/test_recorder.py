@@ -408,7 +408,7 @@ def test_targets_are_read_from_urls_and_files(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("https://a.example/\nwww.b.example\n", "line 2"),
-        ("../up https://a.example/\n", "no name for a site"),
+        ("../up https://a.example/\n", "not a name for a site"),
         ("a b https://a.example/\n", "neither a URL nor a name and a URL"),
         ("https://a.example/\nhttps://www.a.example/\n", "the name a.example"),
     ],

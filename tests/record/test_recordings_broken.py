@@ -61,18 +61,18 @@ BROKEN_SAVE_FILES: dict[str, tuple[bytes, str]] = {
     "up, escaped": (save_file("/a/%2e%2e%2F%2E%2e/etc/passwd"), "leads out of its root"),
     "nul": (save_file("/a%00.html"), "NUL"),
     "no escape": (save_file("/100%"), "begins no escape"),
-    "host up": (save_file(host=".."), "no host name"),
+    "host up": (save_file(host=".."), "not a host name"),
     "host path": (save_file(host="a.example/..%2f../b"), "leads out of its root"),
-    "host with nul": (save_file(host="a\0.example"), "no host name"),
-    "host too long": (save_file(host="a" * 64 + ".example"), "no host name"),
-    "name too long": (save_file(host=".".join(["abc"] * 70)), "no host name"),
+    "host with nul": (save_file(host="a\0.example"), "not a host name"),
+    "host too long": (save_file(host="a" * 64 + ".example"), "not a host name"),
+    "name too long": (save_file(host=".".join(["abc"] * 70)), "not a host name"),
     "host is an address": (save_file(host="192.0.2.1"), "not looked up"),
     "host is an address in other words": (save_file(host="0x7f.1"), "not looked up"),
     "localhost": (save_file(host="www.localhost"), "not looked up"),
-    "no port": (save_file(host="a.example:99999"), "no host and port"),
+    "no port": (save_file(host="a.example:99999"), "not a host and port"),
     "url too long": (save_file("/" + "x" * 30_000), "longer than"),
-    "no method": (save_file(method="get\x01"), "no method"),
-    "connect": (save_file(method="CONNECT"), "no method that a page can use"),
+    "no method": (save_file(method="get\x01"), "not a method"),
+    "connect": (save_file(method="CONNECT"), "not a method that a page can use"),
 }
 
 
@@ -118,7 +118,7 @@ def test_whatever_a_path_is_called_its_response_stays_in_the_site(tmp_path: Path
 def test_header_fields_that_http_cannot_carry_are_left_out_and_the_rest_is_kept(tmp_path: Path) -> None:
     headers = (
         HTML,
-        ("", "no name"),
+        ("", "not a name"),
         ("a b", "space"),
         ("X-Folded", "one\r\n two"),
         ("X-Two", "one\r\ntwo"),
@@ -149,7 +149,7 @@ def test_a_raw_response_with_a_header_without_a_colon_is_left_out(tmp_path: Path
         (GARBAGE, "holds no exchange"),
         (gzip.compress(PAGE, mtime=0)[:-40], "holds no exchange"),
         (warc_record("dns:a.example", b"", "resource"), "holds no exchange"),
-        (warc_record("ftp://a.example/x", b"HTTP/1.1 200 OK\r\n\r\n"), "no http or https URL"),
+        (warc_record("ftp://a.example/x", b"HTTP/1.1 200 OK\r\n\r\n"), "not an http or https URL"),
         (warc_record("https://a.example/", b"not HTTP"), "holds no exchange"),
         (warc_record("https://a.example/x", b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n1"), "no HTML page"),
     ],
@@ -174,11 +174,11 @@ def har(*entries: Any) -> str:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "no HAR file"),
-        ("\0\1\2", "no HAR file"),
-        ("[" * 100_000, "no HAR file"),
-        ("[]", "no HAR file"),
-        ('{"log": 7}', "no HAR file"),
+        ("", "not a HAR file"),
+        ("\0\1\2", "not a HAR file"),
+        ("[" * 100_000, "not a HAR file"),
+        ("[]", "not a HAR file"),
+        ('{"log": 7}', "not a HAR file"),
         ('{"log": {"entries": [{}]}}', "its entry is broken"),
         (har(), "holds no exchange"),
         (har(None, 7, []), "holds no exchange"),
@@ -187,7 +187,7 @@ def har(*entries: Any) -> str:
         (har(har_entry(text="<p", encoding="base64")), "not valid base64"),
         (har(har_entry(text=7)), "its entry is broken"),
         (har({**har_entry(text="x"), "response": None}), "its entry is broken"),
-        (har(har_entry("https://../", text="x")), "no host name"),
+        (har(har_entry("https://../", text="x")), "not a host name"),
     ],
 )
 def test_a_har_that_cannot_be_used_is_refused(content: str, reason: str, tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_a_site_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "x\0y", "x" * 101, "a b", "-x"])
 def test_a_site_cannot_be_called_what_leads_elsewhere(name: str) -> None:
-    with pytest.raises(EyelevelError, match="no name for a site"):
+    with pytest.raises(EyelevelError, match="not a name for a site"):
         site_folder(name)
 
 

@@ -110,8 +110,8 @@ def outside(name: str) -> Callable[[], bytes]:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: b"no ZIP file", "x.wacz is no WACZ file"),
-        (lambda: wacz(ARCHIVES)[:-30], "x.wacz is no WACZ file"),
+        (lambda: b"no ZIP file", "x.wacz is not a WACZ file"),
+        (lambda: wacz(ARCHIVES)[:-30], "x.wacz is not a WACZ file"),
         (lambda: wacz({}), r"holds no web archive that can be read \(archive/\*\.warc\.gz is missing\)"),
         (outside("archive/../../x.warc"), r"archive/\*\.warc\.gz is missing"),
         (outside("/archive/x.warc"), r"archive/\*\.warc\.gz is missing"),

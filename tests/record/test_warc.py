@@ -388,5 +388,5 @@ def test_dates_of_archives(text: object, ms: float | None) -> None:
 
 
 def test_an_archive_of_nothing_is_refused_with_what_it_holds(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match="a record of the kind conversion is no response"):
+    with pytest.raises(EyelevelError, match="a record of the kind conversion is not a response"):
         imported(tmp_path, record("conversion", HOME, b"text"))

@@ -83,7 +83,7 @@ def test_a_link_in_a_site_is_refused(site: Site, content: Path, tmp_path: Path) 
     file = site.folder / site.exchanges[0].file
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(EyelevelError, match=f"^{file} is no recorded response"):
+    with pytest.raises(EyelevelError, match=f"^{file} is not a recorded response"):
         make_content(site, content, repeatable=True)
 
 

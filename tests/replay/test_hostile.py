@@ -17,7 +17,7 @@ import pytest
 
 from base.jail import jail_user
 from base.places import PROJECT, ca_certificate, tool
-from base.structure import to_json
+from base.portable import as_argument
 from dataset.run_files import FILM_LOG, LOG, TIMINGS
 from measure.run.visit_spec import VisitSpec
 from record.http1 import Response
@@ -212,7 +212,7 @@ def visit(
 ) -> str:
     """Visit with another target, another browser or other limits; return the output."""
     spec = VisitSpec(host.site.folder, PROTOCOL, (), 60.0, results, film=False)
-    command = [sys.executable, "-c", VISIT, str(target), str(binary), limit_s, ready_s, to_json(spec)]
+    command = [sys.executable, "-c", VISIT, str(target), str(binary), limit_s, ready_s, as_argument(spec)]
     with (results.parent / "output").open("wb") as output:
         replay = ReplaySpec(host.site.folder, networks.load()["dsl"], PROTOCOL)
         run(replay, command, stdout=output.fileno(), stderr=output.fileno())

@@ -57,8 +57,17 @@ def test_other_uses_of_the_word_are_not_reported(source: str) -> None:
         ("tests/a.py", "x = 'What is less is none.'\n# Whatever it is.\n", []),
         ("a.csv", "# Of two, one.\na,b\nOf two,1\n", [(1, "Of two, one")]),
         ("a.html.j2", "<h1>{% if x %}Of two, one.{% endif %}</h1>\n<p>What is it?</p>\n", [(1, "Of two, one")]),
-        ("a.md", "A page\nbehind\nLTE.\n", [(2, "'behind\\nLTE'; write 'on'")]),
+        ("a.md", "A page\nbehind\nLTE.\n", [(2, "'behind LTE'; write 'on'")]),
         ("a.md", "A page behind a banner.\n", []),
+        ("a.md", "It took\n1 runs, 11 runs and 1.1 runs.\n", [(2, "'1 runs'; write '1 run'")]),
+        ("a.py", "x = f'a page behind DSL took {y} ms'\n# behind DSL\n", [(1, "'behind DSL'; write 'on'")]),
+        (
+            "a.py",
+            "x = 'there is no campaign so called'\ny = 'the folder is no campaign'\n",
+            [(2, "'is no campaign'; write 'is not a'")],
+        ),
+        ("tests/a.py", "x = 'the folder stays as it is'\n", []),
+        ("a.html.j2", "<p>{{ x }} is none of the networks</p>\n", [(1, "'is none of the'; write 'is not one of'")]),
     ],
 )
 def test_a_sentence_that_does_not_begin_with_its_subject_and_a_wrong_phrase_are_reported(

@@ -564,7 +564,7 @@ def test_another_folder_has_no_grid(tmp_path: Path) -> None:
 def test_a_folder_without_campaign_and_study_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(report, [str(tmp_path)])
     assert isinstance(done.exception, EyelevelError)
-    assert "is no campaign" in str(done.exception)
+    assert "is not a campaign" in str(done.exception)
     assert not (tmp_path / "report").exists()
 
 

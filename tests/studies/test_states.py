@@ -228,7 +228,7 @@ def test_a_qlog_is_text_sequences_that_qvis_takes(tmp_path: Path) -> None:
         (lambda text: text[1:], "cut short"),
         (lambda text: text.replace('"0.3"', '"0.9"'), "not of version"),
         (lambda text: text.replace('"time":1', '"time":-1'), "times go back"),
-        (lambda text: text.replace('"name"', '"nam"'), "no qlog that can be read"),
+        (lambda text: text.replace('"name"', '"nam"'), "not a qlog that can be read"),
     ],
 )
 def test_a_broken_qlog_is_named(broken: object, reason: str, tmp_path: Path) -> None:

@@ -66,13 +66,13 @@ def test_dates_are_read_in_each_notation_of_the_documents(tmp_path: Path, times:
 @pytest.mark.parametrize(
     ("times", "fault"),
     [
-        (("Sunday", "Monday"), "'Sunday', which is no number, and no date as docs/contributors/traces.md has them"),
-        (("01/03/26 10:00:00", "01/03/26 10:00:01"), "which is no number, and no date"),
-        (("2026-03-01 10:00:00", "2026-03-01 10:00:60"), "line 3: time is '2026-03-01 10:00:60', which is no date of"),
-        (("2026-02-29 10:00:00", "2026-03-01 10:00:00"), "line 2: .* is no date of the calendar"),
+        (("Sunday", "Monday"), "'Sunday', which is not a number, and no date as docs/contributors/traces.md has them"),
+        (("01/03/26 10:00:00", "01/03/26 10:00:01"), "which is not a number, and no date"),
+        (("2026-03-01 10:00:00", "2026-03-01 10:00:60"), "line 3: .* '2026-03-01 10:00:60', which is not a date of"),
+        (("2026-02-29 10:00:00", "2026-03-01 10:00:00"), "line 2: .* is not a date of the calendar"),
         (("2026-03-01 13:00 PM", "2026-03-01 01:00 PM"), "line 2: .* no time of day"),
         (("2026-03-01 10:00:00", "2026-03-01 10:00:01Z"), "line 3: .* is not written as '2026-03-01 10:00:00' is"),
-        (("0", "1", "2026-03-01 10:00:01"), "line 4: .* is no number"),
+        (("0", "1", "2026-03-01 10:00:01"), "line 4: .* is not a number"),
         (("10:00:01", "10:00:00"), "line 3: .* is earlier than the row's before"),
         (("10:00:00", "23:00:00"), "line 3: .* or half a day later; give dates, too"),
     ],
@@ -125,14 +125,14 @@ def test_decimal_commas_are_read(tmp_path: Path, delimiter: str) -> None:
     ("rates", "fault"),
     [
         (("10", "1,500"), ", line 3: rate is '1,500', which may have a decimal comma, or one between thousands"),
-        (("10.5", "11,5"), ", line 2: rate is '10.5', which is no number with a decimal comma, as others have,"),
-        (("1.234,5", "11,5"), ", line 2: rate is '1.234,5', which is no number"),
-        (("1,234,567", "1"), ", line 2: rate is '1,234,567', which is no number"),
-        (("10", "timeout"), ", line 3: rate is 'timeout', which is no number, and must be empty where nothing was"),
-        (("10", "5 Mbit/s"), ", line 3: rate is '5 Mbit/s', which is no number"),
-        (("10", "1_0"), ", line 3: rate is '1_0', which is no number"),
-        (("10", "inf"), ", line 3: rate is 'inf', which is no number"),
-        (("10", "\u0661"), ", line 3: rate is '\u0661', which is no number"),
+        (("10.5", "11,5"), ", line 2: rate is '10.5', which is not a number with a decimal comma, as others have,"),
+        (("1.234,5", "11,5"), ", line 2: rate is '1.234,5', which is not a number"),
+        (("1,234,567", "1"), ", line 2: rate is '1,234,567', which is not a number"),
+        (("10", "timeout"), ", line 3: rate is 'timeout', which is not a number, and must be empty where nothing was"),
+        (("10", "5 Mbit/s"), ", line 3: rate is '5 Mbit/s', which is not a number"),
+        (("10", "1_0"), ", line 3: rate is '1_0', which is not a number"),
+        (("10", "inf"), ", line 3: rate is 'inf', which is not a number"),
+        (("10", "\u0661"), ", line 3: rate is '\u0661', which is not a number"),
     ],
 )
 def test_the_first_value_that_is_no_number_is_named(tmp_path: Path, rates: Sequence[str], fault: str) -> None:
@@ -149,9 +149,9 @@ def test_the_first_value_that_is_no_number_is_named(tmp_path: Path, rates: Seque
         ("time,rate\n", " has no value in the column 'time'"),
         ("time,rate\n0,-\n1,\n", " has no value in the column 'rate'"),
         ("time,rate\n0,1\n", " has fewer than 2 times in 'time'"),
-        (b"time,rate\n0,\xff\n", " is no text in UTF-8; save it as such"),
-        ("time,rate\n0,1\n".encode("utf-16"), " is no text in UTF-8; save it as such"),
-        ('time,rate\n0,"1\n', ": '0,\"1' is no row of a table: unexpected end of data"),
+        (b"time,rate\n0,\xff\n", " is not text in UTF-8; save it as such"),
+        ("time,rate\n0,1\n".encode("utf-16"), " is not text in UTF-8; save it as such"),
+        ('time,rate\n0,"1\n', ": '0,\"1' is not a row of a table: unexpected end of data"),
     ],
 )
 def test_a_log_without_a_table_is_refused(tmp_path: Path, log: str | bytes, fault: str) -> None:
@@ -190,7 +190,7 @@ def test_a_packet_without_an_answer_in_a_light_trace_is_refused(tmp_path: Path, 
 @pytest.mark.case("log-minus-one-for-lost")
 @pytest.mark.parametrize("line", ["-1", "1_0", "x", "\ufeff1"])
 def test_a_line_of_a_delivery_trace_that_is_no_time_is_named(tmp_path: Path, line: str) -> None:
-    assert "is no time in whole ms from 0 on" in refusal(tmp_path, f"{line}\n20\n30\n", ())
+    assert "is not a time in whole ms from 0 on" in refusal(tmp_path, f"{line}\n20\n30\n", ())
 
 
 @pytest.mark.case("log-more-values-than-names")

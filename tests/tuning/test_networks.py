@@ -119,7 +119,7 @@ def test_every_property_of_the_shells_reaches_them(text: str, options: str, tmp_
             f"{NETWORK}on_off = {{on_s = 5, off_s = 1}}\nup_on_off = {{on_s = 5, off_s = 1}}",
             "give on_off, which is of both directions, or up_on_off and down_on_off",
         ),
-        (f"{NETWORK}up_queue = 'codel'", "up_queue is no table"),
+        (f"{NETWORK}up_queue = 'codel'", "up_queue is not a table"),
         (f"{NETWORK}up_queue = {{kind = 'red'}}", "up_queue.kind must be one of infinite, droptail, drophead, codel"),
         (
             f"{NETWORK}up_queue = {{kind = 'codel', flows = 3}}",

@@ -73,10 +73,10 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
     ("text", "said"),
     [
         ("[x", "networks.toml: "),
-        ("x = 1", r"\[x\] is no table"),
+        ("x = 1", r"\[x\] is not a table"),
         (
             f'["x@firefox"]\n{NETWORK}',
-            r"\[x@firefox\]: 'x@firefox' is no name for a network: '@' stands",
+            r"\[x@firefox\]: 'x@firefox' is not a name for a network: '@' stands",
         ),
         (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are min_rtt_ms, up_delay_ms, jitter_ms"),
         ("[x]\nup_mbps = 1", "'min_rtt_ms' is missing"),
@@ -85,7 +85,7 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
         ("[x]\nmin_rtt_ms = 1\ndown_mbps = 1\nup_mbps = 1", "queue_ms and a rate belong together"),
         (f"[x]\n{NETWORK}jitter_ms = 6", "at most half of min_rtt_ms"),
         ("[x]\nmin_rtt_ms = 1\nqueue_ms = 100\nup_mbps = 1\ndown_trace = 'none.down'", "none.down"),
-        ("[x]\nmin_rtt_ms = 1\nqueue_ms = 100\nup_mbps = 1\ndown_trace = 'networks.toml'", "no Mahimahi trace"),
+        ("[x]\nmin_rtt_ms = 1\nqueue_ms = 100\nup_mbps = 1\ndown_trace = 'networks.toml'", "is not a Mahimahi trace"),
         (f"[x]\n{NETWORK.replace('up_mbps = 1', 'up_mbps = 0')}", "more than 0"),
         (f"[x]\n{NETWORK.replace('loss = 0', 'loss = 1')}", "less than 1"),
         (f"[x]\n{NETWORK.replace('loss = 0', 'loss = true')}", "must be a number"),

@@ -95,7 +95,7 @@ def _mean_mbps(network: Rate, direction: str, path: str) -> float:
     except (OSError, EOFError) as error:
         raise ValueError(f"{key}: {path}: {error}") from None
     except (ValueError, IndexError, ZeroDivisionError):
-        raise ValueError(f"{key}: {path} is no Mahimahi trace") from None
+        raise ValueError(f"{key}: {path} is not a Mahimahi trace") from None
     conditions = conditions_in(path, key)
     if not conditions.has(RATE):
         raise ValueError(f"{key}: {path} has no {RATE}; name it by {direction}_conditions alone")

@@ -86,7 +86,7 @@ def judge_cross_traffic(network: Network, measured: list[FlowMeasurement]) -> It
         yield _judge_rate(network, what, flow, seen)
         if seen.min_rtt_ms is None:
             yield unchecked(
-                network.name, f"{what}, least round trip", "its sender does not tell", network.min_rtt_ms, "ms"
+                network.name, f"{what}, least round trip", "its sender does not report it", network.min_rtt_ms, "ms"
             )
         else:
             tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + 2 * network.jitter_ms
@@ -110,7 +110,7 @@ def judge_cross_traffic(network: Network, measured: list[FlowMeasurement]) -> It
 def _judge_rate(network: Network, what: str, flow: Flow, seen: FlowMeasurement) -> Check:
     """Whether a flow moved; a flow that is off at times may have been off."""
     if flow.on_off and not seen.mbps:
-        return unchecked(network.name, f"{what}, rate", "it was off meanwhile")
+        return unchecked(network.name, f"{what}, rate", "it was off at times")
     passed = seen.mbps > 0
     return Check(network.name, f"{what}, rate", "more than 0 Mbit/s", f"{seen.mbps:.3g} Mbit/s", "", passed=passed)
 

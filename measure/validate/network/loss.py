@@ -18,7 +18,7 @@ def _loss(way: OneWay) -> Iterator[Check]:
     """The share of packets that were lost; some of these may have been chosen to be dropped."""
     loss, seen, bursts = way.loss, way.seen, way.network.bursts_of(way.direction)
     if way.is_blurred and way.is_off_at_times:
-        why = "times off cannot be told from it where packets overtake each other before they are lost"
+        why = "times off cannot be distinguished from it where packets overtake each other before they are lost"
         yield way.unchecked("loss", why, 100 * loss, "%")
         return
     name, share, measured = f"loss of {seen.sent} packets", loss, 100 * seen.lost / seen.sent
@@ -67,7 +67,8 @@ def _repairs(way: OneWay) -> Iterator[Check]:
     # The share of repeated packets among those that arrived.
     loss = (loss - lasting) / (1 - lasting)
     if cost_ms < LEAST_REPEAT_MS or network.jitter_ms or way.trace:
-        yield way.unchecked("packets repeated", f"{cost_ms:g} ms cannot be told from other delays", 100 * loss, "%")
+        why = f"{cost_ms:g} ms cannot be distinguished from other delays"
+        yield way.unchecked("packets repeated", why, 100 * loss, "%")
         return
     free = max(seen.free, 1)
     tolerance = LOSS_DEVIATIONS * math.sqrt(loss * (1 - loss) / free)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from base.words import plural
 from dataset.checks import Check
 from measure.validate.network.contract import LOSS_DEVIATIONS, Judge, OneWay
 
@@ -18,10 +19,10 @@ def _on_off(way: OneWay) -> Iterator[Check]:
         yield way.unchecked("off", "packets overtake each other before they are lost", times.off_s, "s")
         return
     if not seen or seen.least_s > times.off_s / 2:
-        yield way.unchecked("off", "it cannot be told from losses", times.off_s, "s")
+        yield way.unchecked("off", "it cannot be distinguished from losses", times.off_s, "s")
         return
     if seen.count < LEAST_OUTAGES:
-        why = f"it was off and on again {seen.count} times only while the probe looked on"
+        why = f"it was off and on again only {plural('time', seen.count)} during the probe"
         yield way.unchecked("off", why, times.off_s, "s")
         return
     for what, configured_s, measured_s in (("off", times.off_s, seen.off_s), ("on", times.on_s, seen.on_s)):

@@ -36,7 +36,7 @@ def _queue(way: OneWay) -> Iterator[Check]:
             tolerance = QUEUE_TOLERANCE * queue_bytes + 2 * LARGE_BYTES
         yield way.within("queue", queue_bytes, seen.queue_bytes, tolerance, "bytes")
     elif way.trace or seen.conditions:
-        why = "what waits in it moves with the trace" if way.trace else "it cannot be told from a delay that changes"
+        why = "it moves with the trace" if way.trace else "it cannot be distinguished from a changing delay"
         yield way.unchecked("queue", why, queue_bytes, "bytes")
 
 

@@ -142,7 +142,7 @@ def test_the_page_of_a_package_which_may_have_a_stranger_s_scripts_is_not_named_
     assert note == f"{package} is a read-only package; a new report of it is written to {into}"
     assert line == named(into) and "alert(1)" not in (into / "index.html").read_text()
     assert following == f"next: make campaign PACKAGE={package}"
-    assert "leave --figures-only out" in report(package, "--figures-only")
+    assert "omit --figures-only" in report(package, "--figures-only")
     assert content(package) == before
 
 
@@ -174,7 +174,7 @@ def test_another_report_of_a_package_is_written_where_it_is_asked_for_and_never_
     question.write_text(hypotheses.DECLARED.read_text())
     assert named(results / "try-report") in report(package, "--hypotheses", str(question))
     assert "is in the package" in report(package, "--into", str(package / "report"))
-    assert "leave --figures-only out" in report(package, "--site", "s", "--figures-only")
+    assert "omit --figures-only" in report(package, "--site", "s", "--figures-only")
     assert content(package) == before
 
 
@@ -237,11 +237,11 @@ def test_a_report_takes_the_place_of_a_report_alone(campaign: Path, tmp_path: Pa
     thesis = tmp_path / "thesis"
     thesis.mkdir()
     (thesis / "index.html").write_text("mine")
-    assert "stays as it is" in report(campaign, "--into", str(thesis))
+    assert "so it is not replaced" in report(campaign, "--into", str(thesis))
     assert "has the campaign itself in it" in report(campaign, "--into", str(campaign.parent))
     assert "has the campaign itself in it" in report(campaign, "--into", str(campaign))
     assert "cannot be written" in report(campaign, "--into", "/proc/report")
-    assert "leave --figures-only out" in report(campaign, "--into", str(tmp_path / "x"), "--figures-only")
+    assert "omit --figures-only" in report(campaign, "--into", str(tmp_path / "x"), "--figures-only")
     assert [path.name for path in thesis.iterdir()] == ["index.html"]
     for _ in range(2):
         assert named(tmp_path / "report") in report(campaign, "--into", str(tmp_path / "report"))

@@ -229,5 +229,5 @@ def test_a_number_that_runs_are_paired_by_and_that_is_none_is_an_error(campaign:
 
 
 def test_no_campaign_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match=r"is no campaign: campaign\.json is missing"):
+    with pytest.raises(EyelevelError, match=r"is not a campaign: campaign\.json is missing"):
         load(tmp_path)

@@ -203,5 +203,5 @@ def test_a_load_that_does_not_count_says_under_which_condition() -> None:
 
     with pytest.raises(LoadsDoNotCount, match="in a lane beside others does not count: machine_busy: it is"):
         trials.one_round(lanes, [(0,), (1,)], 1, beside)
-    with pytest.raises(EyelevelError, match="has the machine to itself does not count: machine_busy: it is"):
+    with pytest.raises(EyelevelError, match="has the machine to itself is rejected: machine_busy: it is"):
         trials.one_round(lanes, [(0,), (1,)], 1, whole)

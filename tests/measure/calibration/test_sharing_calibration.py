@@ -107,9 +107,9 @@ class NeverCounting(NotedTimes):
 
 
 def test_a_load_that_does_not_count_says_under_which_condition(pages: Pages) -> None:
-    with pytest.raises(LoadsDoNotCount, match="a load beside others does not count: machine_busy: it is"):
+    with pytest.raises(LoadsDoNotCount, match="a load next to others is rejected: machine_busy: it is"):
         one_round(PLACES, 3, pages, 1, Broken(), lane_thread)
-    with pytest.raises(EyelevelError, match="has the machine to itself does not count: machine_busy: it is"):
+    with pytest.raises(EyelevelError, match="has the machine to itself is rejected: machine_busy: it is"):
         one_round(PLACES, 3, pages, 1, NeverCounting(), lane_thread)
 
 

@@ -142,7 +142,7 @@ def test_loads_of_two_browsers_are_in_no_cell_together(campaign: Campaign) -> No
 def test_a_campaign_whose_network_has_the_name_of_one_in_a_browser_is_refused(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text(json.dumps({"settings": {"networks": {"lte@home": {}}}}))
     (tmp_path / "runs.csv").write_text(header() + lines([replace(ROW, network="lte@home")]))
-    with pytest.raises(EyelevelError, match=r"campaign\.json is broken: settings: 'lte@home' is no name for a network"):
+    with pytest.raises(EyelevelError, match=r"json is broken: settings: 'lte@home' is not a name for a network"):
         tables.load(tmp_path)
 
 

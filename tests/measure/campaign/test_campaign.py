@@ -195,7 +195,7 @@ def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_rep
     rejected_rows = [row for row in rows(campaign) if row["valid"] == "false"]
     assert [row["reason"].partition(":")[0] for row in rejected_rows] == ["exchange_unused"]
     assert len([row for row in rows(campaign) if row["valid"] == "true"]) == 8
-    assert "does not count any more: exchange_unused: 5 recorded exchanges were used, 25 are usual" in printed
+    assert "rejected later: exchange_unused: 5 recorded exchanges were used, 25 are usual" in printed
     assert measured(replace(campaign, runs=4), "no more loads") == ""
 
 
@@ -477,7 +477,7 @@ def test_without_sudo_nothing_changes_hands(monkeypatch: pytest.MonkeyPatch, tmp
         (["--net", "lte,nowhere"], "unknown network 'nowhere': 'eyelevel networks' lists all", 2),
         (["--proto", "tcp quick"], "unknown protocol 'quick': did you mean quic? 'eyelevel protocols' lists all", 2),
         (["--sites", "demo-nothing"], "unknown site 'demo-nothing': ", 1),
-        (["--campaign", "../elsewhere"], "cannot be its name", 2),
+        (["--campaign", "../elsewhere"], "is not a name for one", 2),
     ],
 )
 def test_an_unknown_value_is_refused_before_anything_is_written(

@@ -39,13 +39,13 @@ def campaign(tmp_path: Path) -> Campaign:
     [
         ({}, None),
         ({"versions": {**HERE, "quic_server": "150"}}, None),
-        ({"versions": {**HERE, "chromium": "157"}}, "chromium is 157, here 156"),
-        ({"versions": {**HERE, "kernel": "absent"}}, "kernel is absent, here 6.1"),
+        ({"versions": {**HERE, "chromium": "157"}}, "chromium is 157 there, 156 here"),
+        ({"versions": {**HERE, "kernel": "absent"}}, "kernel is absent there, 6.1 here"),
         (
             {"versions": {**HERE, "timekeeping": "ordinary priority"}},
-            "timekeeping is ordinary priority, here kernel stamps",
+            "timekeeping is ordinary priority there, kernel stamps here",
         ),
-        ({"sites": {"site": "0" * 64}}, "the site site is another"),
+        ({"sites": {"site": "0" * 64}}, "the site site differs"),
         ({"fault": "nginx is not installed"}, "nginx is not installed"),
         (
             {"lanes": Lanes(2, (Lane(1, (0,)), Lane(2, (1,))))},

@@ -46,7 +46,7 @@ def contents(folder: Path) -> Mapping[str, str]:
 def test_a_folder_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "thesis"
     fill(folder, name)
-    refusal = f"thesis is no campaign, and has {name.partition('/')[0]} in it; use another campaign name"
+    refusal = f"thesis is not a campaign, and has {name.partition('/')[0]} in it; use another campaign name"
     with pytest.raises(EyelevelError, match=refusal), opened(folder, document()):
         pass
     with pytest.raises(EyelevelError, match=refusal):  # before networks and protocols are measured
@@ -80,7 +80,7 @@ def test_what_a_stop_left_before_a_campaign_was_begun_is_no_obstacle(tmp_path: P
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", ".hidden"])
 def test_a_name_that_is_none_is_refused(name: str) -> None:
-    with pytest.raises(EyelevelError, match="cannot be its name"):
+    with pytest.raises(EyelevelError, match="is not a name for one"):
         campaign_name(name)
 
 
@@ -99,7 +99,7 @@ def test_a_simulated_campaign_overwrites_nothing(tmp_path: Path) -> None:
 
 def test_only_a_folder_of_its_kind_is_replaced(tmp_path: Path) -> None:
     fill(tmp_path / "thesis", "chapter.tex")
-    refusal = r"thesis is there already, and has no site\.json: it stays as it is"
+    refusal = r"thesis exists and has no site\.json, so it is not replaced"
     with pytest.raises(EyelevelError, match=refusal), replacing_folder(tmp_path / "thesis", "site.json"):
         pass
     assert contents(tmp_path) == {"thesis/chapter.tex": "chapter.tex"}
@@ -141,7 +141,7 @@ def test_a_folder_that_is_removed_meanwhile_is_told_in_one_line_and_not_made_ane
     tmp_path: Path, step: Callable[[Results], None], moved_to: str | None
 ) -> None:
     folder = tmp_path / "results" / "c"
-    text = "results/c was removed, or moved, while it was being measured into; put it back, then resume: again$"
+    text = "results/c was removed, or moved, during the measurement; put it back, then resume: again$"
     with (
         pytest.raises(EyelevelError, match=text),
         interruptible(folder, "again"),

@@ -112,4 +112,4 @@ def test_a_terminal_of_80_columns_shows_when_it_will_be_done_and_what_is_wrong()
     assert lane_2.startswith("now, lane 2, attempt 2: a-long") and max(map(len, screen())) <= 80
     assert re.search(rf"━ 370/760 4 d 12 h {until}", progress)
     assert attempts == "10 of 20 attempts rejected, runs given up: 0; gate 10"
-    assert warning.startswith("warnings: 1, the last: the machine is busy: other programs took 1.3")
+    assert warning.startswith("warnings: 1, last: the machine is busy: other programs took 1.3")

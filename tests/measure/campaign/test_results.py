@@ -332,7 +332,7 @@ def test_other_hypotheses_are_refused_in_one_line_that_says_how_to_resume(tmp_pa
         begun(tmp_path / "c", "two")
     assert str(raised.value) == (
         f"the campaign c was begun with other hypotheses, those in {tmp_path / 'c' / 'hypotheses.toml'}: resume it "
-        "without --hypotheses (HYPOTHESES), or use another campaign name; a report can ask them post hoc"
+        "without --hypotheses (HYPOTHESES), or use another campaign name; a report can test others post hoc"
     )
     assert (tmp_path / "c" / "hypotheses.toml").read_text() == "one"
     assert read_json(tmp_path / "c" / "campaign.json") == first

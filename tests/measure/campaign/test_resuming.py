@@ -201,7 +201,7 @@ def test_a_broken_file_of_a_package_is_told_in_one_line(
 def test_a_package_whose_document_has_other_types_is_told_in_one_line(package: Path, tmp_path: Path, key: str) -> None:
     path = package / "campaign.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: ["x"]}))
-    with pytest.raises(EyelevelError, match=rf"campaign\.json is broken: {key} is no table"):
+    with pytest.raises(EyelevelError, match=rf"campaign\.json is broken: {key} is not a table"):
         resume_from_package(resealed(package), tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 
@@ -332,7 +332,7 @@ def test_a_campaign_that_lacks_verdicts_of_its_package_is_not_gone_on_with(
 
 
 def test_a_folder_that_is_no_package_is_refused(campaign: Path, tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match="is no package of a campaign"):
+    with pytest.raises(EyelevelError, match="is not a package"):
         resume_from_package(campaign, tmp_path / "elsewhere")
 
 

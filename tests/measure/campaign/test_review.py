@@ -242,7 +242,7 @@ def test_results_of_others_whose_attempts_lie_elsewhere_are_refused(tmp_path: Pa
         pass
     table = tmp_path / "c" / "runs.csv"
     table.write_text(table.read_text().replace(ROW.folder, folder))
-    with pytest.raises(EyelevelError, match=rf"runs.csv is broken: '{folder}' is no folder of an attempt"):
+    with pytest.raises(EyelevelError, match=rf"runs.csv is broken: '{folder}' is not a folder of an attempt"):
         Review(tmp_path / "c")
 
 
@@ -292,7 +292,7 @@ def test_status_tells_how_a_campaign_stands(tmp_path: Path) -> None:
     state = status(tmp_path / "c")
     assert not state.running
     assert (state.planned, state.done, len(state.open_runs)) == (1, 1, 0)
-    with pytest.raises(EyelevelError, match="is no campaign"):
+    with pytest.raises(EyelevelError, match="is not a campaign"):
         status(tmp_path)
 
 

@@ -103,7 +103,7 @@ def test_what_a_recording_lacks_is_told_by_url_and_asker(little: Little) -> None
     loads = result.protocols["tcp"]
     assert (loads.requested, loads.exact, loads.prefix, loads.missed) == (3, 1, 1, 1)
     assert result.served == 1 - 1 / loads.requested
-    assert f"missed in 1 of 1 loads: GET {url}, asked for by {little.page.url}" in summary(site.name, result)
+    assert f"missing in 1 of 1 load: GET {url}, requested by {little.page.url}" in summary(site.name, result)
     assert set(result.unused) == {exchange.file for exchange in site.exchanges[2:]}
 
 
@@ -131,7 +131,7 @@ def test_a_site_that_would_become_too_large_stays_as_it_is(tmp_path: Path) -> No
         return True
 
     plan = Completing(1, DSL, {}, record=fetch, exchanges=2)
-    with pytest.raises(EyelevelError, match="site with what was fetched for it is more than a site may hold"):
+    with pytest.raises(EyelevelError, match="site with the fetched responses is larger than a site may be"):
         fetch_missing(site, ["https://a.example/c"], plan)
     assert len(Site.load(site.folder).exchanges) == 2
     assert fetch_missing(site, ["https://a.example/c"], replace(plan, exchanges=3)) == ["https://a.example/c"]
@@ -173,7 +173,7 @@ def test_a_file_that_is_longer_than_any_is_refused_and_not_written(tmp_path: Pat
     with pytest.raises(EyelevelError, match=r"completeness\.json is broken \(it is longer than 64 MiB\); remove it"):
         completeness.read(site)
     path.unlink()
-    with pytest.raises(EyelevelError, match="a asks for too much to be kept"):
+    with pytest.raises(EyelevelError, match="a requests too much"):
         replace(known(site), fetched=("u" * completeness.FILE_BYTES,)).write(site)
     assert completeness.read(site) is None
 
@@ -183,7 +183,7 @@ def test_a_page_that_uses_little_of_its_site_is_warned_of(little: Little) -> Non
     site, result, total = little.site, little.result, len(little.site.exchanges)
     assert set(result.unused_because.values()) == {Reason.NEVER}
     first, second, *others = warnings(site, result)
-    assert f"asks for 2 of {total} recorded exchanges only" in first and little.page.url in first and "URL=" in first
+    assert f"requests only 2 of {total} recorded exchanges" in first and little.page.url in first and "URL=" in first
     assert f"{total - 2} never asked for: {site.exchanges[2].url}, " in second
     fonts = [script.name for script in without_fonts([little.page.response])]
     assert [name in other for name, other in zip(fonts, others, strict=True)] == [True] * len(fonts)
@@ -202,7 +202,7 @@ def test_a_page_that_uses_half_of_its_site_or_has_icons_is_not_warned_of(
     others = [replace(page, url=f"{page.url}{number}") for number in range(1, used + unused)]
     site = write_site(Recording(page.url, (page, *others), {"tool": "test"}), tmp_path / "a")
     result = replace(known(site), unused=tuple(exchange.file for exchange in site.exchanges[used:]))
-    assert [f"asks for {used} of {used + unused} recorded" in text for text in warnings(site, result)] == [
+    assert [f"requests only {used} of {used + unused} recorded" in text for text in warnings(site, result)] == [
         True
     ] * warned
 

@@ -104,7 +104,7 @@ def test_lanes_are_alike_and_apart(count: int, cores: int) -> None:
 
 
 def test_more_lanes_than_cores_are_refused() -> None:
-    with pytest.raises(EyelevelError, match="3 lanes need 3 processor cores, and this machine has 2 for us"):
+    with pytest.raises(EyelevelError, match="3 lanes need 3 processor cores, and this machine has 2 available"):
         lanes_of(3, [(0,), (1,)])
 
 

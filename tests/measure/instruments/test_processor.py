@@ -216,7 +216,7 @@ def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(tmp_
             raise OSError(105, "No buffer space available")
 
     with (
-        pytest.raises(EyelevelError, match=r"for how long processes ran: .*No buffer space"),
+        pytest.raises(EyelevelError, match=r"how long processes ran: .*No buffer space"),
         sampling(os.getpid(), tmp_path, BROWSER, [NGINX], account_of_times=lambda: Mute(None)),
     ):
         pass

@@ -86,11 +86,11 @@ def test_what_was_not_said_so_is_refused(change: str, ends: tuple[Conversation, 
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n", "is no 'eyelevel probe-network'"),
-        (b"[" * 900 + b"\n", "is no 'eyelevel probe-network'"),
-        (b"x" * 5000, "is no 'eyelevel probe-network'"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "is not 'eyelevel probe-network'"),
+        (b"[" * 900 + b"\n", "is not 'eyelevel probe-network'"),
+        (b"x" * 5000, "is not 'eyelevel probe-network'"),
         (b"", "hung up"),
-        (json.dumps({PROGRAM: VERSION, "number": 7}).encode() + b"\n", "is no 'eyelevel probe-network'"),
+        (json.dumps({PROGRAM: VERSION, "number": 7}).encode() + b"\n", "is not 'eyelevel probe-network'"),
         (
             json.dumps({PROGRAM: VERSION + 1, "number": "00"}).encode() + b"\n",
             f"speaks version {VERSION + 1} of the probe, this one {VERSION}",
@@ -108,7 +108,7 @@ def test_what_is_something_else_is_refused_in_words(said: bytes, fault: str) -> 
 
 def test_who_says_nothing_is_not_waited_for_for_ever() -> None:
     here, there = socket.socketpair()
-    with here, there, pytest.raises(EyelevelError, match="says nothing any more"):
+    with here, there, pytest.raises(EyelevelError, match="does not answer any more"):
         ask_for_conversation(here, SECRET, connecting_s=0.05)
 
 

@@ -104,7 +104,7 @@ def test_a_rate_that_changes_is_seen_to() -> None:
 )
 def test_only_flows_of_a_probe_are_sent(flow: Flow, first: int, most_bytes: int) -> None:
     end = End(socket.AF_INET, ("127.0.0.1", 0), echo=False)
-    with pytest.raises(EyelevelError, match=r"no flow of a probe|more than was agreed on"):
+    with pytest.raises(EyelevelError, match=r"not a flow of a probe|more than was agreed on"):
         end.check(flow, Numbers(first, flow.packets), most_bytes, LARGE_BYTES)
     end.check(Flow(10, 1000, 1), Numbers(0, 10), most_bytes, LARGE_BYTES)
 
@@ -156,7 +156,7 @@ def test_a_stranger_hears_nothing(port: int, secret: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("flow", "echoes", "fault"),
-    [(Flow(10, 1000, 1), False, "no datagram of yours"), (Flow(2000, 1000, 100), True, "more than was")],
+    [(Flow(10, 1000, 1), False, "none of your datagrams"), (Flow(2000, 1000, 100), True, "more than was")],
     ids=["another's address", "too much"],
 )
 def test_who_has_the_secret_gets_no_more_than_its_owner_allows(
@@ -278,11 +278,11 @@ def answers(port: int, secret: Path) -> bool:
         ([], "give --to HOST to measure, or --serve ADDRESS"),
         (["--to", "a", "--serve", "b"], "give --to HOST to measure, or --serve ADDRESS"),
         (["--to", "127.0.0.1", "--name", "lte"], "there is already a network 'lte'"),
-        (["--to", "127.0.0.1", "--name", "a b"], "'a b' is no name of a profile"),
+        (["--to", "127.0.0.1", "--name", "a b"], "'a b' is not a name of a profile"),
         (["--to", "127.0.0.1", "--into", "x.toml"], "must be called networks.toml"),
         (["--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1, port 9 (Connection refused)"),
         (["--quick", "--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1"),
-        (["--serve", "192.0.2.1"], "192.0.2.1, port 8617, cannot be listened at"),
+        (["--serve", "192.0.2.1"], "192.0.2.1, port 8617, is not available"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(

@@ -81,7 +81,7 @@ def test_a_file_names_servers_by_host_ip_or_address(site: Site, tmp_path: Path) 
         ("[a]\ndefault = -1", "default must be from 0 to 10000 ms, not -1"),
         ("[a]\ndefault = true", "default must be from 0 to 10000 ms, not True"),
         ("[a]\ndefault = nan", "default must be from 0 to 10000 ms, not nan"),
-        ("a = 1", "a is no table of a site's servers"),
+        ("a = 1", "a is not a table of a site's servers"),
         ("[a", "rtts.toml: "),
     ],
 )
@@ -136,7 +136,7 @@ def test_a_report_says_how_far_servers_were(site: Site) -> None:
     assert of_servers(campaign(site, ServerRtts()).document()) == []
     recorded = campaign(site, parse_server_rtts("recorded"), think_time=RECORDED).document()
     distance, thinking = of_servers(recorded)
-    assert "round trips to 5 servers of 1 site are longer by 0 to 80.2 ms (median 8.5 ms)" in distance
+    assert "Round trips to 5 servers of 1 site are longer by 0 to 80.2 ms (median 8.5 ms)" in distance
     assert "as long to answer as the recorded ones" in thinking
 
 

@@ -200,8 +200,8 @@ def said(evidence: Evidence) -> str:
         ((PAGE, replace(PAGE, initiator="https://a.example")), "the page loads itself again: https://a.example/"),
         (
             (PAGE, replace(NEXT, method="POST")),
-            "the page https://a.example/ goes on to https://a.example/en/ by itself, by a form (POST), which no "
-            "measurement can begin with",
+            "the page https://a.example/ goes on to https://a.example/en/ by itself, by a form (POST), with which no "
+            "measurement can begin",
         ),
         (
             (PAGE, replace(NEXT, status=404)),
@@ -358,7 +358,8 @@ def test_every_gate_is_tried_here_and_explained() -> None:
 def test_tcp_beside_quic_is_no_fault_over_tcp_or_of_a_page_with_websockets() -> None:
     """A WebSocket uses TCP, whatever the page's transport."""
     tried = replace(SOUND, tcp_syns=4)
-    over_tcp = replace(tried, requests=(replace(PAGE, protocol="h2"),), har_protocols={"h2": 1})
+    requests = tuple(replace(request, protocol="h2") for request in SOUND.requests)
+    over_tcp = replace(tried, requests=requests, har_protocols={"h2": len(requests)})
     assert reason_against(over_tcp, replace(CLAIM, http_version="h2")) is None
     socket = Request("wss://a.example/", "GET", False, False, error="ERR_CONNECTION_REFUSED")
     assert reason_against(replace(tried, requests=(PAGE, socket)), CLAIM) is None

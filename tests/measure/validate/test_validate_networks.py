@@ -51,7 +51,7 @@ def test_what_cannot_be_seen_is_told() -> None:
     quiet = OnOff(50, 1)
     few = Outages(count=2, off_s=1, on_s=40, least_s=0.001)
     checks = judged(replace(LINK, queue_ms=50, on_off=quiet), outages=few, mean_mbps=7.8)
-    few_times = "not checked: it was off and on again 2 times only while the probe looked on"
+    few_times = "not checked: it was off and on again only 2 times during the probe"
     at_times = "not checked: the direction is off at times"
     assert {check.name: check.measured for check in checks if not check.checked} == {
         f"{way}link {what}": why
@@ -60,7 +60,7 @@ def test_what_cannot_be_seen_is_told() -> None:
     }
     hidden = judged(replace(LINK, queue_ms=50, on_off=quiet), outages=replace(few, least_s=0.6))
     assert {check.measured for check in hidden if check.name.endswith(" off")} == {
-        "not checked: it cannot be told from losses"
+        "not checked: it cannot be distinguished from losses"
     }
     checks = judged(replace(LINK, up_queue=CODEL, down_queue=CODEL, on_off=quiet), outages=few)
     assert {check.name for check in checks if not check.checked} >= {"uplink queue (codel)", "downlink queue (codel)"}
