@@ -98,6 +98,8 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
     pages = sites[0] if len(sites) == 1 else f"the {row['sites']} sites"
     show, showed = ("show", "showed") if row["metric"] == HEADLINE else ("load", "loaded")
     interval = ends(row["gain_low"], row["gain_high"])
+    if interval and row["verdict"] == NOT_DECIDED and row["gain_low"] * row["gain_high"] > 0:
+        interval += " sooner" if row["gain_high"] < 0 else " later"
     facts = [
         *([label(row["metric"])] if row["metric"] != HEADLINE else []),
         f"{level(findings.declared.confidence)} interval {interval}" if interval else "too few for an interval",
