@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from base.errors import EyelevelError
-from base.places import IS_CHECKOUT, MEASURING, PROJECT, RESULTS, cache_dir
+from base.places import PROJECT, RESULTS, cache_dir
 from base.privileges import missing_prerequisites
 from base.words import in_bytes, plural
 from browsers.registry import all_browsers
@@ -218,9 +218,6 @@ def programs_here() -> tuple[dict[str, str], list[Finding]]:
 
 def of_versions() -> Iterator[Finding]:
     """The findings on packages of which other versions were tested."""
-    if not IS_CHECKOUT:
-        yield Finding("this installation can only read results", MEASURING)
-        return
     command = [str(PROJECT / "setup" / "packages"), "untested"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from base.errors import EyelevelError, print_error
+from base.errors import EyelevelError, print_error, reports_errors
 from base.places import IS_CHECKOUT, MEASURING, PROJECT, use_cache
 
 PYPROJECT = PROJECT / "pyproject.toml"
@@ -65,7 +65,7 @@ COMMANDS = {
 # Commands that run browsers, servers or shells. The commands of studies do, too.
 MEASURING_COMMANDS = {
     *("try", "answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
-    *("interop", "devices", "lanes", "scheduler", "worker"),
+    *("interop", "devices", "lanes", "scheduler", "worker", "doctor"),
 }
 # Commands that load sites by name.
 SITE_COMMANDS = {*MEASURING_COMMANDS, "status", "edit", "site-info"}
@@ -200,6 +200,7 @@ def status_of(line: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+@reports_errors
 def main() -> None:
     """Run the command that the command line names."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends commands like Ctrl-C

@@ -10,7 +10,6 @@ import click
 from base.structure import unstructured
 from base.terminal import plain_table, print_json, print_line, terminal
 from eyelevel.arguments import suggest
-from eyelevel.names import require_known_protocols
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -69,8 +68,6 @@ def main(proto: str | None, as_json: bool) -> None:
 
     Example: eyelevel protocols --proto tcp+,quic
     """
-    require_known_protocols(proto)
-
     from tuning import protocols
     from tuning.settings import choose
 

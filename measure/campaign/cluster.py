@@ -434,9 +434,8 @@ class Dispatch:
         future.cancel()
 
     def _lose(self, worker: str, block: Block) -> None:
-        self._display.notify(
-            Notice(f"the worker {worker} no longer responds; block {block.number} is measured again elsewhere")
-        )
+        text = f"the worker {worker} no longer responds; block {block.number} is measured again elsewhere"
+        self._display.notify(Notice(text))
         self._deaths[block.number] += 1
         if self._deaths[block.number] == DEATHS:
             raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")

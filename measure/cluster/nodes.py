@@ -126,9 +126,7 @@ async def _run_worker(
             await _started(worker, f"a worker cannot listen at {place}, or join {scheduler}")
             announce(f"this worker listens at {worker.address}, and measures for {scheduler}")
             await _ended(worker)
-            raise EyelevelError(
-                f"the scheduler {scheduler} no longer responds; start this worker again when it is back"
-            )
+            raise EyelevelError(f"the scheduler {scheduler} no longer responds; start this worker again later")
 
         async def farewell() -> None:
             if worker:

@@ -310,7 +310,7 @@ def test_no_program_and_no_session_of_tests_starts_while_a_setup_renews_what_it_
         for module, argument in (("eyelevel", "--version"), ("pytest", "tests/setup/test_checks.py")):
             status, said = run(sys.executable, "-m", module, argument, EYELEVEL_CACHE=str(checkout.cache))
             assert status != 0
-            assert f"a set-up is renewing {checkout.cache}; wait until it has ended" in said
+            assert f"a set-up is renewing {checkout.cache}; wait until it ends" in said
 
 
 @pytest.mark.needs_user_namespaces

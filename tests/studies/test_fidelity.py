@@ -73,8 +73,8 @@ def test_a_site_is_replayed_on_the_network_and_over_the_version_of_its_live_load
     ("loads", "fault"),
     [
         (None, "page has no live loads to compare with; record it with them: LIVE=5"),
-        (live(900.0), "what network the live loads of page went over; name it with NET="),
-        (live(900.0, network="home"), "page went over home, which is none of the networks here"),
+        (live(900.0), "the network of the live loads of page is unknown; name it with NET="),
+        (live(900.0, network="home"), "page went over home, which is not a network here"),
         (
             live(900.0, network="lte", network_settings={**settings_of(LTE), "down_mbps": 8}),
             r"lte has another down_mbps \(10.5\) than when page was loaded live on it \(8\); NET=lte takes it",
