@@ -30,6 +30,8 @@ from analysis.text import label, label_with_title
 
 # How many ticks with their percentages fit on an axis: on one of several panels, and on one as wide as a column.
 PANEL_TICKS, COLUMN_TICKS = 3, 5
+# Above more panels there is only room for abbreviations.
+MOST_TITLES = 2
 # A row of the y axis: a network with a pair, or a network's name above its pairs.
 Row = tuple[str, Pair | None]
 
@@ -135,7 +137,7 @@ def draw_combined(contrasts: pd.DataFrame, gains: pd.DataFrame) -> Figure:
                         if end != whole:
                             axes.plot(end, start, mark, color=color, markersize=5, clip_on=False)
             axes.set_xlim(limits)
-            axes.set_title(_title(metric))
+            axes.set_title(_title(metric) if len(metrics) <= MOST_TITLES else label(metric))
             _change_axis(axes, PANEL_TICKS)
         texts = [
             text

@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.figures.style import DIRECTIONS, ORANGE, PAGE_INCHES, SMALL, figure_style, percent_axis
+from analysis.figures.style import (
+    BLACK,
+    DIRECTIONS,
+    ORANGE,
+    PAGE_INCHES,
+    SMALL,
+    figure_style,
+    in_paper_order,
+    percent_axis,
+)
 from analysis.programs import DEPENDS, INDEPENDENT
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.text import label
@@ -14,7 +23,7 @@ from tuning.devices import described
 
 # The marks of the verdicts on a change of program; and the mark of the first program, which others are compared with.
 MARKS = {DEPENDS: (ORANGE, "D"), INDEPENDENT: ("0.2", "s"), NOT_DECIDED: ("0.5", "o")}
-FIRST = ("0.1", "*")
+FIRST = (BLACK, "*")
 TICKS = 4
 
 
@@ -32,7 +41,7 @@ def draw(gains: pd.DataFrame, differences: pd.DataFrame, networks: Sequence[str]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 1.0 + 0.36 * len(names)), layout="constrained")
         panels = np.atleast_1d(figure.subplots(1, len(networks), sharey=True, sharex=True))
-        for axes, network in zip(panels, networks, strict=True):
+        for axes, network in zip(panels, in_paper_order(networks), strict=True):
             axes.axvline(0, color="0.4", linewidth=0.7)
             for row in gains[gains["network"] == network].itertuples():
                 key = (row.measured_reference, row.measured_compared, row.browser)

@@ -17,7 +17,7 @@ from analysis.answer import PAIR, NetworkAnswer, answers, milestones
 from analysis.figures.films import Strip, strips, typical
 from analysis.networks import further
 from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
-from analysis.report.charts import Axis, interval
+from analysis.report.charts import Axis, interval, scale
 from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
 from analysis.report.page import VERDICT_CLASSES, environment, jpeg, page_basics, styles
@@ -47,7 +47,7 @@ class Card:
     """The part of the page on one network.
 
     `verdict`: in words, qualified by `detail`; `kind`: the CSS class of the verdict; `chart`: a drawing of the
-    interval, empty without one; `bound`: below this a difference does not count; `strips`: a strip of pictures for each
+    interval, empty without one, and the `scale` below it; `strips`: a strip of pictures for each
     version of HTTP, or `no_strips`, the reason why there is none.
     """
 
@@ -57,7 +57,7 @@ class Card:
     detail: str
     kind: str
     chart: Markup
-    bound: str
+    scale: Markup
     strips: Sequence["PictureStrip"]
     no_strips: str
 
@@ -101,6 +101,7 @@ def write_answer(
             basis=_basis(by_network),
             recording=recording,
             cards=cards(campaign, site, by_network),
+            bound=level(question.equivalence_margin),
             how_sure=how_sure(by_network, campaign, question),
             caution=cautions(campaign),
             why=why(by_network, table, campaign.rtt_ms.get),
@@ -174,7 +175,7 @@ def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, axis: Axis)
         detail,
         VERDICT_CLASSES[answer.verdict] if answer.pairs else "open",
         chart(answer, axis),
-        level(answer.margin) if math.isfinite(answer.margin) else "",
+        scale(axis),
         strips,
         no_strips,
     )
@@ -248,7 +249,7 @@ def tables(
         {
             "network": ("network", label),
             "verdict": "HTTP/3 is",
-            "gain": ("difference", percent),
+            "gain": ("change", percent),
             ("low", "high"): ("interval", percent_interval),
             "margin": ("no difference below", percent),
             "reference_ms": ("HTTP/2 [ms]", ms),

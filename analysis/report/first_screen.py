@@ -120,7 +120,7 @@ def question(findings: Findings) -> str:
         others.setdefault(label(pair.reference), []).append(label(pair.compared))
     pairs = [f"{listing(compared)} as fast as {reference}" for reference, compared in others.items()]
     metrics = [label_with_title(name) for name in declared.family_metrics]
-    networks = [label(name) for name in findings.campaign.networks]
+    networks = [label(name) for name in in_paper_order(findings.campaign.networks)]
     tests = declared.family_size(len(findings.campaign.networks))
     # Hypotheses that were chosen after the results have no known error rate, since nobody knows how many there were to
     # choose from. Networks that were added later are a family of their own, with a level of its own.

@@ -69,7 +69,7 @@ def measure(sites: int, folder: Path) -> dict[str, Any]:
         "sites": sites,
         "runs": sum(1 for _ in table.open()) - 1,
         "csv_bytes": table.stat().st_size,
-        "page_bytes": (campaign / "report" / "index.html").stat().st_size,
+        "pages_bytes": sum(page.stat().st_size for page in (campaign / "report").glob("*.html")),
         "report": report,
         "read_csv": cost([sys.executable, "-c", READ, str(table)]),
         "empty_page": cost([sys.executable, "-c", DRAW, str(folder / "empty")]),

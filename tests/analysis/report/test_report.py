@@ -19,14 +19,18 @@ from support.analysis_truth import with_canary
 from support.axe import accessible
 from support.browser import Browser
 from support.figure_layout import draw_nothing, only_lay_out
-from support.films import ORANGE, WHITE, frame, keep_film_in, page
+from support.films import ORANGE, WHITE, frame, keep_film_in
+from support.films import page as shown
+from support.first_screens import findings_of
 from support.pdf import page_texts
 from support.validations import KNOWN, write_validation
 
-from analysis.hypotheses import DECLARED
+from analysis.hypotheses import DECLARED, of_campaign
+from analysis.report.campaign_pages import campaign_pages
+from analysis.report.run_files import Links
 from analysis.report.section import ANSWER, EVERYTHING, PAPER
 from analysis.report.sections.comparisons import script_json
-from analysis.runs import KEYS
+from analysis.runs import KEYS, load
 from analysis.text import percent, percent_interval
 from base.places import PROJECT
 from dataset import metrics
@@ -72,7 +76,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs.loc[lost, "reason"] = "film: </script><script>alert(1)</script>"
     runs["valid"] = runs["valid"].astype(str).str.lower()
     runs.to_csv(folder / "runs.csv", index=False)
-    scenes = [(frame(ORANGE), 400), (frame(WHITE), 300), (page(0.5), 300), (page(1.0), 1)]
+    scenes = [(frame(ORANGE), 400), (frame(WHITE), 300), (shown(0.5), 300), (shown(1.0), 1)]
     filmed = [folder / f"runs/site-01/dsl/{protocol}/{run}-1" for protocol in ("tcp+", "quic") for run in range(1, 7)]
     keep_film_in(filmed, scenes)
     for path in filmed:
@@ -521,22 +525,24 @@ def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declar
     document["hypotheses"]["sha256"] = hashlib.sha256(declared.read_bytes()).hexdigest()
     (folder / "campaign.json").write_text(json.dumps(document))
 
-    def sentence(*options: str) -> str:
-        report(folder, *options)
-        first = re.search(r'<p id="declared" class="(\w+)">(.*?)</p>', read_page(folder))
+    def sentence(answer: str) -> str:
+        first = re.search(r'<p id="declared" class="(\w+)">(.*?)</p>', answer)
         assert first
-        assert first[2] in read_page(folder, EVERYTHING).partition('<section id="methods">')[2]
         assert (first[1] == "warnings") == first[2].startswith("Post hoc: ")
         return first[2]
 
-    assert "were declared on 1 January 2026, 00:00 UTC, before the first run: hypotheses.toml" in sentence()
-    everything = read_page(folder, EVERYTHING)
+    report(folder)
+    everything, origin = read_page(folder, EVERYTHING), sentence(read_page(folder))
+    assert "were declared on 1 January 2026, 00:00 UTC, before the first run: hypotheses.toml" in origin
+    assert origin in everything.partition('<section id="methods">')[2]
     assert "p &lt; 0.02" in everything, "what the campaign declared, not today's file"
     for text in (everything, read_page(folder)):
         assert "90 % interval" in text and "95 %" not in text
     _, _, family = (folder / "report" / "tables" / "confirmatory_family.tex").read_text().partition("\n")
     assert r"& 90 \% interval &" in family
-    assert "not those that the campaign declared on 1 January 2026" in sentence("--hypotheses", str(DECLARED))
+    others = findings_of(load(folder), of_campaign(folder, require_document(folder), DECLARED))
+    page = campaign_pages(others, [], frozenset(), {}, Links(folder, folder / "report"))[ANSWER]
+    assert "not those that the campaign declared on 1 January 2026" in sentence(page)
 
 
 @pytest.mark.parametrize(
