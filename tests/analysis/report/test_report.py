@@ -21,12 +21,12 @@ from support.browser import Browser
 from support.figure_layout import draw_nothing, only_lay_out
 from support.films import ORANGE, WHITE, frame, keep_film_in
 from support.films import page as shown
-from support.first_screens import findings_of
 from support.pdf import page_texts
 from support.validations import KNOWN, write_validation
 
 from analysis.hypotheses import DECLARED, of_campaign
 from analysis.report.campaign_pages import campaign_pages
+from analysis.report.conclusion import findings_of
 from analysis.report.run_files import Links
 from analysis.report.section import ANSWER, EVERYTHING, PAPER
 from analysis.report.sections.comparisons import script_json
