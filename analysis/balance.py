@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import compress, product
 
 import numpy as np
@@ -99,6 +100,7 @@ class PlaceTest:
         return self.p < UNBALANCED_P and self.effect > UNBALANCED_EFFECT
 
 
+@lru_cache(maxsize=1)
 def place_test(campaign: CampaignTable) -> PlaceTest:
     """The test over all networks whether blocks have their protocols in random order.
 

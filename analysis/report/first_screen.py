@@ -180,11 +180,12 @@ def _compared(verdict: str, forms: Mapping[str, str], reference: str) -> str:
 def qualifications(findings: Findings) -> list[str]:
     """The qualifications of the answer, each as a warning (`analysis.report.warnings`): causes other than the
     protocols, loads that were lost or rejected, and what contradicts the verdicts (`analysis.report.verdicts`)."""
-    pairs = list(dict.fromkeys(Pair(*names) for names in findings["confirmatory"][[*Pair._fields]].to_numpy()))
+    verdicts = verdict_table(findings)
+    pairs = list(dict.fromkeys(Pair(*names) for names in verdicts[[*Pair._fields]].to_numpy()))
     by_title: dict[str, dict[str, str]] = {}
     for pair in pairs:
         of_pair = {**doubts(findings, pair), **_losses(findings, pair), **_rejections(findings, pair)}
-        for title, details in (of_pair | beside(findings, pair)).items():
+        for title, details in (of_pair | beside(findings, verdicts, pair)).items():
             by_title.setdefault(title, {})[pair_label(pair.compared, pair.reference)] = details
     texts = []
     for title, details_of in by_title.items():

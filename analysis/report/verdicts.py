@@ -70,11 +70,9 @@ def marked(findings: Findings, row: Mapping[str, Any]) -> str:
     return ", ".join([verdict_in_words(row), *(mark for mark, applies in marks.items() if applies)])
 
 
-def beside(findings: Findings, pair: Pair) -> dict[str, str]:
-    """The qualifications of the verdicts on `pair`: a title → its details."""
-    rows = records(
-        rows_of(verdict_table(findings), **pair._asdict()).sort_values("tau", ascending=False, kind="stable")
-    )
+def beside(findings: Findings, verdicts: pd.DataFrame, pair: Pair) -> dict[str, str]:
+    """The qualifications of the verdicts on `pair`: a title → its details. `verdicts` is the `verdict_table`."""
+    rows = records(rows_of(verdicts, **pair._asdict()).sort_values("tau", ascending=False, kind="stable"))
     rows.sort(key=lambda row: row["verdict"] == NOT_DECIDED)
     differ = {_place(row): text for row in rows if (text := pages(findings, row))}
     slow = {_place(row): text for row in rows if (text := slow_loads(findings, row))}
