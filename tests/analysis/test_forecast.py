@@ -181,5 +181,5 @@ def test_what_is_assumed_is_said(declared: Hypotheses) -> None:
     assert first.endswith("of 1 h 33 min")
     assert "from the campaign large on this machine" in measured
     assert "dsl 2.0 %" in measured
-    assert "since no earlier campaign here has measured it" in assumed
+    assert "since no earlier campaign ran on this machine" in assumed
     assert "lte 7.1 %" in assumed
