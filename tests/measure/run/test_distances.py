@@ -76,7 +76,7 @@ def test_a_file_names_servers_by_host_ip_or_address(site: Site, tmp_path: Path) 
     ("text", "fault"),
     [
         ("[b]\ndefault = 1", r"the file of --server-rtts has no \[a\]"),
-        ('[a]\n"h9.a.example" = 1', r"\[a\] has h9.a.example, which is none of its servers"),
+        ('[a]\n"h9.a.example" = 1', r"\[a\] has h9.a.example, which is not one of its servers"),
         ('[a]\n"h2.a.example" = 1\n"198.18.0.2" = 2', "several values for the server 198.18.0.2"),
         ("[a]\ndefault = -1", "default must be from 0 to 10000 ms, not -1"),
         ("[a]\ndefault = true", "default must be from 0 to 10000 ms, not True"),
