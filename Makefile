@@ -54,7 +54,7 @@ test: setup ## run all tests
 	@test ! -x $(call quote,$(EYELEVEL_CACHE)/bin/quinn_server) || setup/cargo --in servers/quinn test --release --locked --quiet
 	@$(PYTEST) -n 4 --durations 20 --durations-min 0
 
-quick: ## run the tests that need no namespaces, network or browser (about 90 seconds)
+quick: ## run the tests that need no namespaces, network or browser (about 80 seconds)
 	@test -x $(call quote,$(PYTHON)) || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }
 	@$(PYTEST) -n auto --maxprocesses 4 \
 		-m 'not (needs_namespaces or needs_browser or needs_user_namespaces or slow)'

@@ -62,11 +62,11 @@ def chance_lines(all_chances: list[Chances], runs: int) -> list[str]:
     lines = [f"chances of a verdict after {plural('run', runs)} of each, if the true difference is as stated:"]
     for one in all_chances:
         differences = ", ".join(
-            f"a difference of {100 * share:.0f} % {_percent(chance)}"
+            f"a difference of {100 * share:.0f} %: {_percent(chance)}"
             for share, chance in zip(DIFFERENCES, one.difference, strict=True)
         )
         fine = f", finer than one picture of the browser ({FRAME_MS:.0f} ms)" if one.margin_ms < FRAME_MS else ""
-        none = f"no difference {_percent(one.equivalent)} (less than {one.margin_ms:.0f} ms{fine})"
+        none = f"no difference: {_percent(one.equivalent)} (less than {one.margin_ms:.0f} ms{fine})"
         lines.append(f"  {one.network}: {differences}, {none}")
     return lines
 

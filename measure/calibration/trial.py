@@ -71,7 +71,7 @@ def one_round(lanes: Sequence[Lane], cores: Sequence[Sequence[int]], number: int
         if fault := next((text for row in rows.values() if (text := _fault(row))), None):
             if condition == WHOLE:
                 raise EyelevelError(f"a load that has the machine to itself is rejected: {fault}")
-            raise LoadsDoNotCount(f"a load in a lane {_PLACE[condition]} does not count: {fault}")
+            raise LoadsDoNotCount(f"a load in a lane {_PLACE[condition]} is rejected: {fault}")
         times[condition] = times_of(rows)
     return times
 

@@ -294,7 +294,7 @@ def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]
         original, document = original or {}, document or {}
         for name in sorted(original | document):
             if place in GROUPS and name not in document:
-                yield f"{place} had {name}"
+                yield f"{place} include {name}"
             elif name in original or place not in (*GROUPS, "versions"):
                 yield from _differences(original.get(name), document.get(name), f"{place}/{name}".removeprefix("/"))
     elif original != document and (place != "settings/runs" or document < original):

@@ -174,7 +174,7 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
             yield _recorded(path, f"{host}/{name}", shared)
         except (OSError, ValueError) as error:
             name = printable(str(path))
-            raise MalformedMessage(f"{name} is not a recorded response: {error}; import the site again") from None
+            raise MalformedMessage(f"{name} is no recorded response: {error}; import the site again") from None
 
 
 def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]:
@@ -189,13 +189,13 @@ def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]
     original = {name.lower(): value for name, value in response.headers}
     method, url = original.get(ORIGINAL_METHOD.lower(), ""), original.get(ORIGINAL_URL.lower(), "")
     if not METHOD.fullmatch(method):
-        raise MalformedMessage(f"its {ORIGINAL_METHOD} is not a method that a page can use")
+        raise MalformedMessage(f"its {ORIGINAL_METHOD} is no method that a page can use")
     if not (URL.fullmatch(url) and len(url) <= URL_BYTES and AUTHORITY.fullmatch(authority_of(url))):
-        raise MalformedMessage(f"its {ORIGINAL_URL} is not an https URL that servers can answer")
+        raise MalformedMessage(f"its {ORIGINAL_URL} is no https URL that servers can answer")
     _require_true_length(method, response)
     wait_ms = original.get(ORIGINAL_WAIT_MS.lower(), "0")
     if not NUMBER.fullmatch(wait_ms):
-        raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is not a time")
+        raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is no time")
     stored = StoredResponse(
         file=file,
         # HTTP/2 never sends a reason phrase, but WSGI requires one.

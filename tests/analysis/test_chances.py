@@ -63,7 +63,7 @@ def test_a_margin_finer_than_a_picture_is_marked() -> None:
     ruler = "finer than one picture of the browser (17 ms)"
     assert chance_lines([coarse, fine], 5) == [
         "chances of a verdict after 5 runs of each, if the true difference is as stated:",
-        "  lte: a difference of 5 % 50 %, a difference of 10 % 99 %, no difference 30 % (less than 37 ms)",
-        "  dsl: a difference of 5 % below 1 %, a difference of 10 % 20 %, no difference below 1 % (less than 12 ms, "
+        "  lte: a difference of 5 %: 50 %, a difference of 10 %: 99 %, no difference: 30 % (less than 37 ms)",
+        "  dsl: a difference of 5 %: below 1 %, a difference of 10 %: 20 %, no difference: below 1 % (less than 12 ms, "
         f"{ruler})",
     ]

@@ -179,7 +179,7 @@ def test_what_is_assumed_is_said(declared: Hypotheses) -> None:
     first, measured, assumed = length_lines(plan_of(), declared, expected)
     assert " of 372 runs (" in first
     assert first.endswith("of 1 h 33 min")
-    assert "as the campaign large measured here" in measured
+    assert "from the campaign large on this machine" in measured
     assert "dsl 2.0 %" in measured
-    assert "since no earlier campaign here has measured it" in assumed
+    assert "since no earlier campaign ran on this machine" in assumed
     assert "lte 7.1 %" in assumed

@@ -38,7 +38,7 @@ def test_a_campaign_says_what_it_can_show(tmp_path: Path) -> None:
     campaign = replace(campaign_on(tmp_path, "dsl", "mss"), auto=False, runs=5)
     heading, dsl, mss = announcement(campaign)
     assert heading == "chances of a verdict after 5 runs of each, if the true difference is as stated:"
-    assert dsl.startswith("  dsl: a difference of 5 % ")
+    assert dsl.startswith("  dsl: a difference of 5 %: ")
     assert dsl.endswith("(less than 12 ms, finer than one picture of the browser (17 ms))")
     assert mss.endswith("(less than 380 ms)")
     assert announcement(replace(campaign, protocols={"tcp": PROTOCOLS["tcp"]})) == []

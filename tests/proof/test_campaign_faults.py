@@ -180,7 +180,7 @@ def test_a_worker_that_differs_is_refused_and_a_sound_one_is_not(tmp_path: Path)
         try:
             assert start(tmp_path, "--runs", "1", "--dask", address).wait(300) == 1
             log = (tmp_path / "log").read_text()
-            assert "is refused: one worker is one place to measure, and this one has several threads" in log
+            assert "is refused: a worker measures one run at a time, and this one has several threads" in log
             assert f"none of the 1 workers of {address} can measure" in log
             sound = worker(tmp_path, address, 1)
             try:

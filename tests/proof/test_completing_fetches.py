@@ -76,7 +76,7 @@ def test_what_could_not_be_fetched_is_told_by_url(closed: Closed) -> None:
     missed = {missed.url for missed in closed.completeness.missed}
     assert not missed & set(LOST)
     assert "https://nowhere.example/" in missed
-    assert "GET https://nowhere.example/, asked for by https://www.origin.example" in closed.said
+    assert "GET https://nowhere.example/, requested by https://www.origin.example" in closed.said
 
 
 def test_the_site_keeps_its_servers_and_is_the_one_that_is_known(closed: Closed) -> None:

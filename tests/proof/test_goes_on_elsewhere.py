@@ -59,7 +59,7 @@ def test_a_campaign_goes_on_from_its_package_alone(tmp_path: Path) -> None:
     declaration.write_text(DECLARED.format(runs=3))
     printed = reference(declaration, tmp_path / "there", "--budget", "181s")
     assert f"resumed from {package}" in " ".join(printed.split())
-    assert "the budget is used up, and 4 runs are open" in printed
+    assert "the budget is used up; 4 runs left" in printed
     assert len(rows(package)) == len(first)
 
     reference(declaration, tmp_path / "there")

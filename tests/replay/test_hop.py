@@ -155,7 +155,7 @@ def test_a_study_of_packets_has_no_proxy_of_connect_udp(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, {}, {"hop": TUNNEL}, quic, runs=1, seed=1)
     require_networks(campaign)
     require_networks(replace(campaign, networks={"hop": CONTROL}, method=PacketsMethod()))
-    with pytest.raises(EyelevelError, match="only 'make campaign' and 'make grid' can measure"):
+    with pytest.raises(EyelevelError, match="only 'make campaign' and 'make grid' support"):
         require_networks(replace(campaign, method=PacketsMethod()))
 
 

@@ -99,10 +99,10 @@ def fields(count: int, bytes_in_all: int) -> bytes:
         (OK + OURS + b"X-ORIGINAL-URL: https://victim.example/login\r\n\r\n", "it has x-original-url more than once"),
         (OK + OURS + b"X-Original-Method: POST\r\n\r\n", "it has x-original-method more than once"),
         (OK + OURS + b"X-Original-Wait-Ms: 1\r\n" * 2 + b"\r\n", "it has x-original-wait-ms more than once"),
-        (OK + OURS + b"X-Original-Wait-Ms: abc\r\n\r\n", "its X-Original-Wait-Ms is not a time: abc"),
-        (OK + OURS + b"X-Original-Wait-Ms: nan\r\n\r\n", "its X-Original-Wait-Ms is not a time: nan"),
-        (OK + OURS + b"X-Original-Wait-Ms: -1\r\n\r\n", "its X-Original-Wait-Ms is not a time: -1"),
-        (OK + OURS + b"X-Original-Wait-Ms: 1_0\r\n\r\n", "its X-Original-Wait-Ms is not a time: 1_0"),
+        (OK + OURS + b"X-Original-Wait-Ms: abc\r\n\r\n", "its X-Original-Wait-Ms is no time: abc"),
+        (OK + OURS + b"X-Original-Wait-Ms: nan\r\n\r\n", "its X-Original-Wait-Ms is no time: nan"),
+        (OK + OURS + b"X-Original-Wait-Ms: -1\r\n\r\n", "its X-Original-Wait-Ms is no time: -1"),
+        (OK + OURS + b"X-Original-Wait-Ms: 1_0\r\n\r\n", "its X-Original-Wait-Ms is no time: 1_0"),
         (OK + METHOD + b"X-Original-Url: http://a.example/\r\n\r\n", "is not https"),
         (OK + METHOD + b"X-Original-Url: https:///x\r\n\r\n", "has no host"),
         (OK + METHOD + b"X-Original-Url: https://a..example/\r\n\r\n", "has no host"),
@@ -208,7 +208,7 @@ def test_servers_follow_a_link_to_a_file_and_none_to_a_link(server: str, host: P
 @pytest.mark.parametrize("name", ["index", "0000-index", "00001-", "00001-a\tb", "00001-\n", "00001-é", ".DS_Store"])
 def test_all_servers_refuse_a_file_with_a_name_that_no_site_gives(server: str, name: str, host: Path) -> None:
     (host / name).write_bytes(SOUND)
-    assert "is not a name of a response file" in refusal_of(server, host.parent)
+    assert "is no name of a response file" in refusal_of(server, host.parent)
     assert refusal_of_application(host.parent)
 
 

@@ -201,7 +201,7 @@ def test_a_load_that_does_not_count_says_under_which_condition() -> None:
     def whole(one: Lane, _: Sequence[Lane]) -> dict[str, Row]:
         return {"tcp": broken if len(one.cores) > 1 else ROW}
 
-    with pytest.raises(LoadsDoNotCount, match="in a lane beside others does not count: machine_busy: it is"):
+    with pytest.raises(LoadsDoNotCount, match="in a lane beside others is rejected: machine_busy: it is"):
         trials.one_round(lanes, [(0,), (1,)], 1, beside)
     with pytest.raises(EyelevelError, match="has the machine to itself is rejected: machine_busy: it is"):
         trials.one_round(lanes, [(0,), (1,)], 1, whole)

@@ -118,7 +118,7 @@ def test_a_campaign_of_one_browser_can_get_another(campaign: Campaign) -> None:
     loaded = go(campaign)
     assert {one.loading.browser for one in loaded} == {"toy"} and len(loaded) == 4
     assert len(read_rows(campaign.folder)) == 8
-    with pytest.raises(EyelevelError, match="further_browsers had toy"):
+    with pytest.raises(EyelevelError, match="further_browsers include toy"):
         go(one)
 
 

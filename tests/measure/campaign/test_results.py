@@ -200,7 +200,7 @@ def test_more_of_the_same_is_allowed_and_less_is_not(more: dict[str, Any]) -> No
 
 
 def test_what_is_gone_is_told_by_its_name() -> None:
-    assert changes(document(), document(networks={"dsl": {"up_mbps": 5}})) == ["settings/networks had lte"]
+    assert changes(document(), document(networks={"dsl": {"up_mbps": 5}})) == ["settings/networks include lte"]
 
 
 def test_another_browser_is_refused() -> None:
