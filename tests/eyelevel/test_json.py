@@ -11,17 +11,17 @@ from base.places import PROJECT
 from eyelevel.options import WITH_TABLES, options_of
 from eyelevel.program import program
 
-TRY, FAR = (str(PROJECT / "docs" / "first-hour" / name) for name in ("try", "far"))
+NEAR, FAR = (str(PROJECT / "docs" / "first-hour" / name) for name in ("near", "far"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "keys"),
     [
-        (["status", TRY], {"planned", "done", "left", "running", "rejected"}),
-        (["results", TRY], {"means", "changes"}),
-        (["compare", "--a", TRY, "--b", FAR, "--into", "INTO"], {"outcome", "over_sites", "differences"}),
-        (["combine", f"{TRY},{FAR}", "--into", "INTO"], {"contrasts", "gains"}),
+        (["status", NEAR], {"planned", "done", "left", "running", "rejected"}),
+        (["results", NEAR], {"means", "changes"}),
+        (["compare", "--a", NEAR, "--b", FAR, "--into", "INTO"], {"outcome", "over_sites", "differences"}),
+        (["combine", f"{NEAR},{FAR}", "--into", "INTO"], {"contrasts", "gains"}),
         (["networks", "--net", "lte"], {"name", "min_rtt_ms", "source"}),
         (["protocols", "--proto", "tcp"], {"name", "congestion_control", "source"}),
         (["devices"], {"name", "index", "source"}),
