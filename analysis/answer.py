@@ -174,8 +174,8 @@ def more_runs(change: float, ratio: MeanRatio, blocks: float, level: Callable[[i
 def level_at_end(campaign: CampaignTable, error: float, now: int, pairs: int) -> float:
     """The level of the two-sided test at the end of `campaign` if that has `pairs` pairs of runs, and has `now`."""
     planned = planned_runs(campaign)
-    # The planned runs include those that do not count.
-    runs = pairs + max((campaign.settings.runs or 0) - now, 0)
+    # Runs that do not count are no pairs, but blocks all the same.
+    runs = pairs + max(int(campaign.runs["run"].max()) - now, 0)
     ends = [*planned, runs] if planned and runs > max(planned) else [runs]
     looks = looks_of_plan(ends, 1, may_end=campaign.settings.auto)
     return 2 * levels(looks.blocks, looks.planned, error / 2)[-1]

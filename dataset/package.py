@@ -52,6 +52,8 @@ def checksums(package: Path) -> dict[str, str]:
     """The names of the files of `package`, and the SHA-256 that each had when the package was written. Raises
     EyelevelError."""
     path = package / METADATA
+    if not package.is_dir():
+        raise EyelevelError(f"there is no folder {package}; name a package, which 'make package' writes")
     if not is_package(package):
         raise EyelevelError(f"{package} is not a package: it has no {METADATA} ('make package' writes one)")
     try:

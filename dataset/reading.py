@@ -46,5 +46,5 @@ def read_object(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
     if not isinstance(document, dict):
-        raise EyelevelError(f"{path} is broken: it is not JSON object")
+        raise EyelevelError(f"{path} is broken: it is not a JSON object")
     return document

@@ -167,7 +167,9 @@ class Log:
     ) -> list[float]:
         known = [date for date in dates if date is not None]
         if len(known) < len(dates):
-            raise self._fault(name, *values[list(dates).index(None)], "is not a date of the calendar or no time of day")
+            raise self._fault(
+                name, *values[list(dates).index(None)], "is not a date of the calendar, or not a time of day"
+            )
         return [(date - min(known)).total_seconds() for date in known]
 
     def _has_decimal_commas(self) -> bool:

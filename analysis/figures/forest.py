@@ -21,12 +21,13 @@ from analysis.figures.style import (
     intervals,
     percent_axis,
     place_label,
+    title_with_label,
 )
 from analysis.runs import rows_of
 from analysis.statistics.contrasts import RATIO
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE
-from analysis.text import label, label_with_title
+from analysis.text import label
 
 # How many ticks with their percentages fit on an axis: on one of several panels, and on one as wide as a column.
 PANEL_TICKS, COLUMN_TICKS = 3, 5
@@ -65,7 +66,7 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
                 axes.plot(of_metric[name], ys, marker, color=color, markersize=3)
             axes.set_title(label(metric))
             axes.tick_params(axis="x", labelsize=SMALL)
-            _rows(axes, rows, PANEL_TICKS, label if axes is panels[0] else "".format)
+            _rows(axes, rows, PANEL_TICKS, label if axes is panels[0] else lambda _: "")
         panels[0].tick_params(axis="y", labelsize=SMALL)
         panels[0].plot([], [], "o-", color=BLACK, markersize=3, label="change of the means")
         panels[0].plot([], [], "D-", color=ORANGE, markersize=3, label="change within blocks")
@@ -96,7 +97,7 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
             else:
                 middle = axes.get_yaxis_transform()
                 axes.text(0.5, y, "no runs to compare", transform=middle, ha="center", va="center", style="italic")
-        axes.set_title(_title(metric), fontweight="bold")
+        axes.set_title(title_with_label(metric), fontweight="bold")
         axes.set_xlabel(DIRECTIONS)
         _verdict_legend(axes, table, "")
         figure.legend(loc="outside lower center", ncols=2)
@@ -137,7 +138,7 @@ def draw_combined(contrasts: pd.DataFrame, gains: pd.DataFrame) -> Figure:
                         if end != whole:
                             axes.plot(end, start, mark, color=color, markersize=5, clip_on=False)
             axes.set_xlim(limits)
-            axes.set_title(_title(metric) if len(metrics) <= MOST_TITLES else label(metric))
+            axes.set_title(title_with_label(metric) if len(metrics) <= MOST_TITLES else label(metric))
             _change_axis(axes, PANEL_TICKS)
         texts = [
             text
@@ -153,12 +154,6 @@ def draw_combined(contrasts: pd.DataFrame, gains: pd.DataFrame) -> Figure:
         figure.supxlabel(DIRECTIONS, fontsize=8)
         figure.legend(loc="outside upper center", ncols=4)
         return figure
-
-
-def _title(metric: str) -> str:
-    """A metric's title with its label: `Speed Index (SI)`."""
-    name, _, title = label_with_title(metric).rstrip(")").partition(" (")
-    return f"{title[:1].upper()}{title[1:]} ({name})" if title else name
 
 
 def _verdict_legend(axes: Axes, table: pd.DataFrame, prefix: str) -> None:

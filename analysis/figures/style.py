@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import label
+from dataset.metrics import METRICS
 from tuning.devices import IN_BROWSER
 
 # The paper's networks in its order, each with where it is used.
@@ -101,6 +102,12 @@ OTHER_LINE_STYLES = (
 )
 # The dashes of the metrics, in turn.
 METRIC_DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (1, 3)))
+
+
+def title_with_label(metric: str) -> str:
+    """A metric's full title with its label: `Speed Index (SI)`."""
+    title = next((entry.title for entry in METRICS if entry.name == metric), "")
+    return f"{title[:1].upper()}{title[1:]} ({label(metric)})" if title else label(metric)
 
 
 def in_paper_order(networks: Iterable[str]) -> list[str]:

@@ -1,1 +1,1 @@
-"""From a campaign's folder to its report: all tables and figures, and one page that explains them."""
+"""From a campaign's folder to its report: all tables and figures, and the pages that explain them."""

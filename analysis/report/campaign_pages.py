@@ -4,10 +4,20 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from analysis.balance import place_test
-from analysis.figures.style import NETWORKS
+from analysis.figures.style import NETWORKS, title_with_label
 from analysis.findings import Findings
 from analysis.report.charts import Axis, interval, scale
-from analysis.report.first_screen import TO_SHOW, Line, deciding, lines, qualifications, question, sentences, success
+from analysis.report.first_screen import (
+    TO_SHOW,
+    Line,
+    deciding,
+    has_wide_intervals,
+    lines,
+    qualifications,
+    question,
+    sentences,
+    success,
+)
 from analysis.report.level_ground import level_ground
 from analysis.report.page import VERDICT_CLASSES, environment, identity, page_basics, styles
 from analysis.report.run_files import Links
@@ -17,7 +27,7 @@ from analysis.report.sentences import remarks, scope, warnings
 from analysis.report.warnings import of_balance
 from analysis.runs import CampaignTable
 from analysis.statistics.planning import POWER
-from analysis.text import label, label_with_title, level, listing, pair_label
+from analysis.text import label, level, listing, pair_label
 
 PAGES = {ANSWER: "Answer", PAPER: "The paper", EVERYTHING: "Everything"}
 TEMPLATES = {ANSWER: "answer.html.j2", PAPER: "paper.html.j2", EVERYTHING: "everything.html.j2"}
@@ -57,11 +67,13 @@ def _answer_values(findings: Findings, sections: Sequence[Section]) -> dict[str,
         "confidence": level(findings.declared.confidence),
         "groups": _groups(lines(findings)),
         "warnings": [*qualifications(findings), *warnings(findings)],
-        "told": [section for section in sections if section.paragraphs],
+        "sections_with_text": [section for section in sections if section.paragraphs],
         "deciding": deciding(findings),
         "to_show": TO_SHOW,
         "power": POWER,
         "question": question(findings),
+        "tests": findings.declared.family_size(len(campaign.networks)),
+        "is_wide": has_wide_intervals(findings),
         "success": success(findings["success_rates"], findings["loss_bounds"]),
         "excluded": f"{listing([f'{name} ({number})' for name, number in reasons.items()])}." if len(reasons) else "",
         "remarks": remarks(findings),
@@ -85,7 +97,7 @@ def _groups(all_lines: Sequence[Line]) -> list[dict[str, Any]]:
         groups.append(
             {
                 "metric": metric,
-                "title": _heading(metric),
+                "title": title_with_label(metric),
                 "has_one_pair": len({line.pair for line in of_metric}) == 1,
                 "faster": f"{label(*compared)} faster" if len(compared) == 1 else "faster",
                 "networks": [
@@ -95,12 +107,6 @@ def _groups(all_lines: Sequence[Line]) -> list[dict[str, Any]]:
             }
         )
     return groups
-
-
-def _heading(metric: str) -> str:
-    """A metric with its full title first: `Speed Index (SI)`."""
-    name, _, title = label_with_title(metric).rstrip(")").partition(" (")
-    return f"{title[:1].upper()}{title[1:]} ({name})" if title else name
 
 
 def _row(line: Line, axis: Axis) -> dict[str, Any]:

@@ -33,10 +33,13 @@ class Axis:
         low, high = min(low, -LEAST_SIDE * high), max(high, -LEAST_SIDE * low)
         return cls(low, high) if low < high else cls(-0.1, 0.1)
 
+    def share(self, change: float) -> float:
+        """The place of a change, from 0 to 1; of one beyond the axis, that of its end."""
+        return (min(max(change, self.low), self.high) - self.low) / (self.high - self.low)
+
     def place(self, change: float) -> str:
-        """The place of a change, from 0 % to 100 %; of one beyond the axis, that of its end."""
-        share = (min(max(change, self.low), self.high) - self.low) / (self.high - self.low)
-        return f"{100 * share:.2f}%"
+        """The place of a change in percent, as SVG takes it."""
+        return f"{100 * self.share(change):.2f}%"
 
     @property
     def ticks(self) -> list[float]:
@@ -55,8 +58,8 @@ def interval(axis: Axis, change: float, low: float, high: float, margin: float, 
         f'<line class="tick" x1="{axis.place(tick)}" x2="{axis.place(tick)}" y1="0" y2="100%"/>' for tick in axis.ticks
     ]
     if math.isfinite(margin):
-        ends = [float(axis.place(end).rstrip("%")) for end in (1 / (1 + margin) - 1, margin)]
-        parts.insert(0, f'<rect class="margin" x="{ends[0]}%" width="{ends[1] - ends[0]:.2f}%" y="0" height="100%"/>')
+        begin, end = (100 * axis.share(edge) for edge in (1 / (1 + margin) - 1, margin))
+        parts.insert(0, f'<rect class="margin" x="{begin:.2f}%" width="{end - begin:.2f}%" y="0" height="100%"/>')
     parts.append(f'<line class="zero" x1="{axis.place(0)}" x2="{axis.place(0)}" y1="0" y2="100%"/>')
     if math.isfinite(low) and math.isfinite(high):
         parts.append(f'<line class="reach" x1="{axis.place(low)}" x2="{axis.place(high)}" y1="50%" y2="50%"/>')
@@ -74,7 +77,7 @@ def scale(axis: Axis) -> Markup:
     """The numbers of the axis, in percent."""
     texts = []
     for tick in axis.ticks:
-        place = float(axis.place(tick).rstrip("%")) / 100
+        place = axis.share(tick)
         side = "start" if place < NEAR_END else "end" if place > 1 - NEAR_END else "middle"
         text = f"{whole_percent(tick)} %".replace("-", "\N{MINUS SIGN}")
         texts.append(f'<text x="{axis.place(tick)}" y="1em" text-anchor="{side}">{text}</text>')

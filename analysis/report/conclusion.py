@@ -4,22 +4,21 @@ import math
 from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from analysis.analyses import STAGES, begun
-from analysis.answer import MOST_RUNS, level_at_end, more_runs
+from analysis.answer import MOST_RUNS
 from analysis.findings import Findings, Table
 from analysis.report.answer_sentences import ends
-from analysis.report.first_screen import doubts, sentence
+from analysis.report.first_screen import CONTRADICTED, doubts, further_runs, sentence
 from analysis.report.sentences import HEADLINE, headline_rows
-from analysis.report.verdicts import AMONG
+from analysis.report.verdicts import AMONG, NOT_BY_PAGE, slow_loads
+from analysis.report.warnings import POST_HOC
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.outcomes import FASTER, NOT_DECIDED, SLOWER
-from analysis.statistics.ratios import block_ratios, mean_over_sites
+from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import label, level, plural
 
 ALL_ANALYSES = ChainMap(*map(dict, STAGES))
@@ -67,15 +66,18 @@ def conclusion(findings: Findings) -> Conclusion:
         first, *others = contrasts = records(rows)
         texts = [sentence(findings, pair, contrasts) if others else _of_one(findings, pair, first)]
         texts += [f"This may not be due to the protocols: {details}." for details in doubts(findings, pair).values()]
+        texts += [CONTRADICTED] if any(slow_loads(findings, row) for row in contrasts) else []
         sentences.append(" ".join(texts))
+    if findings.declared.origin.is_post_hoc:
+        sentences.append(POST_HOC)
     if "simulated" in findings.campaign.document.further:
         sentences.append("This campaign is simulated: nothing in it was measured.")
     measured = [row for row in records(table) if row["blocks"]]
-    further = [_further(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
+    further = [further_runs(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
     runs = None
-    if further and max(further) <= MOST_RUNS:
-        begun = int(findings.campaign.runs["run"].max())
-        runs = max(findings.campaign.settings.runs or 0, begun + math.ceil(max(further)))
+    if further and all(number <= MOST_RUNS for number in further):
+        last = int(findings.campaign.runs["run"].max())
+        runs = max(findings.campaign.settings.runs or 0, last + math.ceil(max(further)))
     largest = min(measured, key=lambda row: (row["verdict"] == NOT_DECIDED, -abs(row["gain"])), default=None)
     return Conclusion(tuple(sentences), runs, _waterfall(findings, largest) if largest else {})
 
@@ -95,7 +97,7 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
     if not row["blocks"]:
         return f"There is no answer: no loads of {compared} and {reference} {on} can be compared."
     sites = findings.samples.sites
-    pages = sites[0] if len(sites) == 1 else f"the {row['sites']} sites"
+    pages = sites[0] if len(sites) == 1 else f"the {row['sites']} sites on average"
     show, showed = ("show", "showed") if row["metric"] == HEADLINE else ("load", "loaded")
     interval = ends(row["gain_low"], row["gain_high"])
     if interval and row["verdict"] == NOT_DECIDED and row["gain_low"] * row["gain_high"] > 0:
@@ -112,23 +114,12 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
         direction = "sooner" if row["verdict"] == FASTER else "later"
         return f"{compared} {showed} {pages} {size} {direction} than {reference} {on}{among} {known}."
     if row["verdict"] != NOT_DECIDED:
-        bound = f"less than {100 * row['margin']:.2g} % apart"
-        return f"{compared} and {reference} {showed} {pages} equally soon {on}{among}: {bound} {known}."
-    further = _further(findings, row)
-    needed = f"about {further:.0f} further loads of each would probably decide it"
-    needed = needed if further <= MOST_RUNS else f"more than {MOST_RUNS} further loads of each would be needed"
+        bound, word = f"less than {100 * row['margin']:.2g} % apart", row["word"].removesuffix(AMONG)
+        by_page = {EQUAL_ON_AVERAGE: ", but perhaps not page by page", NOT_BY_PAGE: ", but not page by page"}
+        equal = f"about equally soon{by_page.get(word, '')}"
+        return f"{compared} and {reference} {showed} {pages} {equal} {on}{among}: {bound} {known}."
+    further = further_runs(findings, row)
+    number = f"about {further:.0f}" if further <= MOST_RUNS else f"more than {MOST_RUNS}"
+    needed = f"if the difference is as large as measured, {number} further loads of each would probably decide it"
     decides = "" if math.isnan(further) else f"; {needed}"
     return f"It is not decided whether {compared} {show}s {pages} sooner than {reference} {on} {known}{decides}."
-
-
-def _further(findings: Findings, row: Mapping[str, Any]) -> float:
-    """How many further runs of each setting would probably decide the contrast of `row` if the true difference is the
-    measured one; inf for more than MOST_RUNS, NaN if the scatter of the runs is unknown."""
-    campaign, samples = findings.campaign, findings.samples.on([row["network"]])
-    ratios = block_ratios(samples, Pair(row["reference"], row["compared"]))
-    ratio = mean_over_sites(ratios[0, :, samples.metrics.index(row["metric"])])
-    size = len(findings.declared.declared_with(row["network"], campaign.networks))
-    error = findings.declared.significant_p / findings.declared.family_size(size)
-    runs = math.ceil(row["blocks"] / row["sites"])
-    at_end = partial(level_at_end, campaign, error, runs)
-    return more_runs(math.expm1(abs(float(ratio.centre))), ratio, runs, at_end)

@@ -97,8 +97,8 @@ def exclusion_lines(campaign: CampaignTable) -> list[str]:
     """The excluded attempts and their reasons, one line for each network, protocol and gate."""
     table = exclusions(campaign.runs)
     if table.empty:
-        return [f"No attempt of {len(campaign.runs)} was excluded."]
-    lines = [f"Excluded: {table['excluded'].sum()} of {len(campaign.runs)} attempts."]
+        return [f"No attempt of {len(campaign.runs)} was rejected."]
+    lines = [f"Rejected: {table['excluded'].sum()} of {len(campaign.runs)} attempts."]
     for row in table.itertuples():
         lines.append(f"  {row.network} {row.protocol}: {row.excluded} x {row.example}")
     return lines

@@ -17,14 +17,16 @@ from analysis.findings import Findings
 from analysis.losses import LONGER, MORE
 from analysis.processor import DIFFERENT
 from analysis.report.sentences import HEADLINE, headline_rows
-from analysis.report.verdicts import AMONG, NOT_BY_PAGE, WORDS, beside, marked, verdict_table
+from analysis.report.verdicts import AMONG, NOT_BY_PAGE, WORDS, beside, marked, slow_loads, verdict_table
 from analysis.report.warnings import REJECTED
 from analysis.runs import records, rows_of
+from analysis.statistics.confirmatory import confidences
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, WARNING_P
 from analysis.statistics.planning import NEEDED
 from analysis.statistics.ratios import block_ratios, mean_over_sites
-from analysis.statistics.samples import OVER_SITES, counts
+from analysis.statistics.samples import OVER_SITES
+from analysis.stopping import looks_of
 from analysis.text import (
     label,
     label_with_title,
@@ -48,8 +50,9 @@ LARGE_SHARE = 0.05
 # The change that further runs are to show.
 TO_SHOW = 0.05
 # The words of the first sentence, by verdict: of the headline, and of any other metric.
-SHOWN = {FASTER: "sooner than {}", SLOWER: "later than {}", EQUIVALENT: "as soon as {}"}
-COMPARED = {FASTER: "faster than {}", SLOWER: "slower than {}", EQUIVALENT: "as fast as {}"}
+SHOWN = {FASTER: "sooner than {}", SLOWER: "later than {}", EQUIVALENT: "about as soon as {}"}
+COMPARED = {FASTER: "faster than {}", SLOWER: "slower than {}", EQUIVALENT: "about as fast as {}"}
+CONTRADICTED = "Slow loads contradict this."
 NONE_DECLARED = (
     "Nothing is compared: the campaign has no pair of protocols and no metric that a hypothesis was declared of."
 )
@@ -105,11 +108,6 @@ def lines(findings: Findings) -> list[Line]:
     ]
 
 
-def answer(findings: Findings) -> list[str]:
-    """The answer: a sentence for each pair, the lines of all declared comparisons, and what qualifies them."""
-    return [*sentences(findings), *(line.text for line in lines(findings)), *qualifications(findings)]
-
-
 def question(findings: Findings) -> str:
     """The question of the declared hypotheses, and how often its answer is wrong."""
     declared = findings.declared
@@ -127,7 +125,7 @@ def question(findings: Findings) -> str:
     families = len({declared.added_networks.get(name) for name in findings.campaign.networks})
     error = f"{100 * declared.significant_p:g} %"
     each = f" in each of {families} families (the declared one, and what was added each time)" if families > 1 else ""
-    promise = f" The probability that any “faster” or “slower” among them is false by chance is below {error}{each}."
+    promise = f" The probability that any “faster” or “slower” among them is false by chance is at most {error}{each}."
     if declared.origin.is_post_hoc:
         promise = ""
     return (
@@ -141,16 +139,23 @@ def sentences(findings: Findings) -> list[str]:
     groups: dict[Pair, list[dict[str, Any]]] = {}
     for row in records(headline_rows(findings)):
         groups.setdefault(Pair(row["reference"], row["compared"]), []).append(row)
-    doubt = " This may not be due to the protocols."
-    return [
-        sentence(findings, pair, rows) + (doubt if doubts(findings, pair) else "") for pair, rows in groups.items()
-    ] or [NONE_DECLARED]
+    texts = []
+    for pair, rows in groups.items():
+        text = sentence(findings, pair, rows)
+        if doubts(findings, pair):
+            text += " This may not be due to the protocols."
+        if any(slow_loads(findings, row) for row in rows):
+            text += f" {CONTRADICTED}"
+        texts.append(text)
+    return texts or [NONE_DECLARED]
 
 
 def sentence(findings: Findings, pair: Pair, rows: Sequence[Mapping[str, Any]]) -> str:
     """The verdicts on one pair: the `rows` of `verdict_table` in one metric."""
     sites, metric = findings.samples.sites, rows[0]["metric"]
-    pages = sites[0] if len(sites) == 1 else f"these {len(sites)} pages"
+    # A page that was withdrawn on a network, or never loaded over a protocol, is in no mean there.
+    numbers = [int(row["sites"]) for row in rows if row["blocks"]] or [len(sites)]
+    pages = sites[0] if len(sites) == 1 else f"these {span(min(numbers), max(numbers))} pages"
     reference, is_headline = label(pair.reference), metric == HEADLINE
     verb, forms = (f"shows {pages}", SHOWN) if is_headline else ("is", COMPARED)
     verb = f"{label(pair.compared)} {verb}"
@@ -297,22 +302,33 @@ def success(rates: pd.DataFrame, bounds: pd.DataFrame) -> str:
     return f"{'; '.join(texts)}."
 
 
+def has_wide_intervals(findings: Findings) -> bool:
+    """Whether the intervals of the declared comparisons hold at all looks at once, and so are wider than usual."""
+    confidence = confidences(findings.declared, looks_of(findings.campaign), findings.samples.rounds)
+    return bool((confidence > findings.declared.confidence).any())
+
+
 def deciding(findings: Findings) -> list[str]:
     """How many more runs would decide what is open, in a sentence for each network."""
-    declared, campaign, samples = findings.declared, findings.campaign, findings.samples
     is_open = findings["confirmatory"]["verdict"].eq(NOT_DECIDED) & findings["confirmatory"]["blocks"].gt(0)
     needed: dict[str, list[tuple[float, float]]] = {}
-    for pair, table in findings["confirmatory"][is_open].groupby([*Pair._fields], sort=False):
-        ratios = block_ratios(samples, Pair(*pair))
-        for row in records(table):
-            of_contrast = ratios[samples.networks.index(row["network"]), :, samples.metrics.index(row["metric"])]
-            size = declared.family_size(len(declared.declared_with(row["network"], campaign.networks)))
-            blocks = float(counts(of_contrast).sum() / row["sites"])
-            level_of = partial(level_at_end, campaign, declared.significant_p / size, round(blocks))
-            more = more_runs(TO_SHOW, mean_over_sites(of_contrast), blocks, level_of)
-            (planned,) = rows_of(findings["power"], **{name: row[name] for name in OVER_SITES})[NEEDED[TO_SHOW]]
-            needed.setdefault(row["network"], []).append((more, planned))
+    for row in records(findings["confirmatory"][is_open]):
+        (planned,) = rows_of(findings["power"], **{name: row[name] for name in OVER_SITES})[NEEDED[TO_SHOW]]
+        needed.setdefault(row["network"], []).append((further_runs(findings, row, TO_SHOW), planned))
     return [_what_decides(name, *zip(*needed[name], strict=True)) for name in in_paper_order(needed)]
+
+
+def further_runs(findings: Findings, row: Mapping[str, Any], change: float | None = None) -> float:
+    """How many further runs of each setting would probably decide the contrast of `row` if the true change is `change`,
+    in the measured direction, or the measured one; inf for more than MOST_RUNS, NaN if the scatter of the runs is
+    unknown."""
+    declared, campaign, samples = findings.declared, findings.campaign, findings.samples.on([row["network"]])
+    ratios = block_ratios(samples, Pair(row["reference"], row["compared"]))
+    ratio = mean_over_sites(ratios[0, :, samples.metrics.index(row["metric"])])
+    size = declared.family_size(len(declared.declared_with(row["network"], campaign.networks)))
+    blocks = math.ceil(row["blocks"] / row["sites"])
+    level_of = partial(level_at_end, campaign, declared.significant_p / size, blocks)
+    return more_runs(math.expm1(abs(float(ratio.centre))) if change is None else change, ratio, blocks, level_of)
 
 
 def _what_decides(network: str, more: Sequence[float], planned: Sequence[float]) -> str:

@@ -25,12 +25,13 @@ from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, record
 from analysis.stability import ALIKE, BATCHES, DRIFTS, RATIO, SITTINGS
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, SLOWER
-from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share, span
+from analysis.text import label, listing, p_value, pair_label, percent, percent_interval, plural, share, span
 from dataset.declaration import declaration_of
 from dataset.gates import FILM, LOAD, PAGE
 from dataset.gates import MACHINE as OF_MACHINE
 from dataset.table import PROCESSOR_WAIT, WITHDRAWN, Cell, read_given_up
 
+POST_HOC = "The hypotheses are post hoc: none was declared before the first run. No error rate holds for the answer."
 # With fewer sites, no site counts as far from the others.
 LEAST_COMPARED = 5
 # The sites of the smaller group, of faster or of slower sites, are exceptions if it has less than this share of both.
@@ -66,8 +67,9 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
     declare are post hoc as a whole. Raises EyelevelError.
     """
     declared = declaration_of(campaign.document, campaign.folder)
-    texts = []
-    if not hypotheses.origin.is_post_hoc:
+    if hypotheses.origin.is_post_hoc:
+        texts = [POST_HOC]
+    else:
         alone = "of their own, corrected alone"
         texts = [
             f"{names} {'was' if len(added) == 1 else 'were'} added after the first run. {consequence}."
@@ -240,7 +242,7 @@ def _order(places: PlaceTest) -> str:
     how = (
         "always measured in the same order"
         if np.isclose(places.effect, 1)
-        else f"not measured in random order (p = {places.p:.1g})"
+        else f"not measured in random order (p = {p_value(places.p)})"
     )
     return f"Protocols were {how}. So a change within a block looks like a difference between them."
 
@@ -284,10 +286,17 @@ def _different(table: pd.DataFrame) -> list[str]:
         places = rows.drop_duplicates("network")
         differences = [f"{abs(row['difference_ms']):.0f} ms on {label(row['network'])}" for row in records(places)]
         pairs[longer, shorter] = f"{longer} against {shorter} {listing(differences)}"
-    longer_ones, shorter_ones = (listing(list(dict.fromkeys(names))) for names in zip(*pairs, strict=True))
+    longer_ones, shorter_ones = (list(dict.fromkeys(names)) for names in zip(*pairs, strict=True))
+    # A protocol may have waited longer on one network, and shorter on another.
+    is_mixed = not set(longer_ones).isdisjoint(shorter_ones)
+    title = (
+        "Loads over some protocols waited longer for a processor than those that they are compared with"
+        if is_mixed
+        else f"Loads over {listing(longer_ones)} waited longer for a processor than those over {listing(shorter_ones)}"
+    )
     metrics = listing([label(name) for name in table["metric"].unique()])
     return [
-        f"Loads over {longer_ones} waited longer for a processor than those over {shorter_ones}. The differences are "
+        f"{title}. The differences are "
         f"{'; '.join(pairs.values())} (median, all threads of a load together). On a machine with more cores, these "
         f"protocols may compare differently in {metrics}."
     ]

@@ -28,7 +28,7 @@ from base.errors import EyelevelError
 from base.files import replacing_folder, require_replaceable, require_writable
 from base.ownership import give_to_caller
 
-REPORT, INDEX, FIGURES = "report", "index.html", "figures"
+REPORT, FIGURES = "report", "figures"
 # A file that every report has, and hardly any other folder.
 PARQUET = "runs.parquet"
 # Matches the beginning of a text that a spreadsheet would treat as a formula; a number with a sign does not match.

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.style import BLACK, PAGE_INCHES, SMALL, figure_style
+from analysis.figures.style import BLACK, PAGE_INCHES, SMALL, figure_style, percent_axis
 from analysis.runs import rows_of
 from analysis.text import label
 
@@ -37,8 +36,7 @@ def draw(by_site: pd.DataFrame, all_sites: pd.DataFrame, metrics: Sequence[str])
                 axes.axvspan(-medians.iloc[0] / (1 + medians.iloc[0]), medians.iloc[0], color="0.9", linewidth=0)
             axes.axvline(0, color="0.4", linewidth=0.7)
             axes.set_title(label(metric))
-            axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
-            axes.xaxis.set_major_locator(MaxNLocator(MOST_TICKS))
+            percent_axis(axes.xaxis, MOST_TICKS)
             axes.tick_params(axis="both", labelsize=SMALL)
         names = [
             f"{site}, {label(protocol)}, {label(network)}" if several else site for site, network, protocol in rows

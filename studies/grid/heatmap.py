@@ -13,7 +13,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from analysis.figures.style import CHANGES, PAGE_INCHES, SMALL, change_bar, figure_style
+from analysis.figures.style import CHANGES, INK, PAGE_INCHES, PAPER, SMALL, change_bar, figure_style
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import whole_percent
 
@@ -26,7 +26,7 @@ ROW_CHARACTERS = 24
 ROW_INCHES, LINE_INCHES = 0.35, 0.13
 # The face of a cell whose gain has no colour, and the mark next to its number: the marks distinguish verdicts without
 # colour.
-FACES = {EQUIVALENT: "0.86", NOT_DECIDED: "white"}
+FACES = {EQUIVALENT: "0.86", NOT_DECIDED: PAPER}
 MARKS = {EQUIVALENT: "=", NOT_DECIDED: "?"}
 
 
@@ -56,7 +56,7 @@ class Map:
     cells: Mapping[tuple[int, int], Cell]
 
 
-BAR_LABEL = "gain (negative is faster); below it: rounds"
+BAR_LABEL = "change (negative is faster); below it: rounds"
 
 
 def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL) -> Figure:
@@ -97,7 +97,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL
             Patch(facecolor=FACES[verdict], edgecolor="0.6", label=f"{MARKS[verdict]} {verdict}") for verdict in FACES
         ]
         keys.append(
-            Patch(facecolor="white", edgecolor="0.6", hatch=NO_VALUE_HATCH, label="no value, for the reason given")
+            Patch(facecolor=PAPER, edgecolor="0.6", hatch=NO_VALUE_HATCH, label="no value, for the reason given")
         )
         figure.legend(handles=keys, loc="outside upper right", ncols=3, fontsize=SMALL)
         return figure
@@ -118,10 +118,10 @@ def in_lines(name: str) -> str:
 def _label(ax: Axes, x: int, y: int, cell: Cell) -> None:
     box = None
     if cell.gain is None:
-        text, color, box = cell.reason, "black", {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+        text, color, box = cell.reason, INK, {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}
     else:
         text = f"{whole_percent(cell.gain)} {MARKS.get(cell.verdict, '')}".rstrip() + f"\n({cell.rounds})"
-        color = "white" if cell.is_coloured and abs(cell.gain) > 0.6 * DEEPEST else "black"
+        color = PAPER if cell.is_coloured and abs(cell.gain) > 0.4 * DEEPEST else INK
     ax.text(
         x, y, text, ha="center", va="center", fontsize=SMALL, linespacing=0.95, color=color, bbox=box
     ).set_in_layout(False)  # fmt: skip

@@ -107,7 +107,7 @@ def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportF
         of_pair = cell_table[cell_table["compared"] == compared].set_index(["site", "network"])
         cells_of_pair = {place: _cell(row) for place, row in of_pair.iterrows()}
         caption = (
-            f"{pair_label(compared, campaign.protocols[0])}: gain in page load time, in percent; negative is faster, "
+            f"{pair_label(compared, campaign.protocols[0])}: change in page load time, in percent; negative is faster, "
             f"where Kakhki et al. write a positive number. {LOOKS} In brackets the number of rounds."
         )
         maps = _maps(pages_of(campaign), campaign.networks, cells_of_pair)
@@ -196,7 +196,7 @@ def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypot
             **PAGE, "servers": "servers", "network": ("network", partial(row_label, campaign)),
             "compared": ("protocol", label), _times("compared"): ("its PLT [ms]", _time),
             "reference": ("against", label), _times("reference"): ("PLT [ms]", _time),
-            "gain": ("gain", percent),
+            "gain": ("change", percent),
             ("gain_low", "gain_high"): (f"{level(declared.confidence)} interval", percent_interval),
             "p_corrected": ("corrected p", p_value), "margin": ("equivalent within", share),
             "verdict": ("verdict", _or_nothing), "remark": "remark",
@@ -256,7 +256,7 @@ def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> Report
         {
             "network": ("loss, delay", conditions.__getitem__), **PAGE,
             _times("reference"): ("TCP+ [ms]", _time), _times("compared"): ("QUIC [ms]", _time),
-            "gain": ("QUIC's gain", percent), "verdict": ("verdict", _or_nothing),
+            "gain": ("QUIC's change", percent), "verdict": ("verdict", _or_nothing),
             "old_reference": ("TCP then [ms]", ms), "old_compared": ("QUIC then [ms]", ms),
             "old_gain": ("of means, then", whole_percent), "mean_gain": ("of means, now", whole_percent),
             "change": ("change of these", _or_nothing),
@@ -292,7 +292,7 @@ def verdict_rule(declared: Hypotheses, campaign: CampaignTable) -> str:
         "Each cell is tested by the ratios of the loads within its rounds, and p values are corrected over all cells "
         f"(Benjamini and Hochberg). Faster, slower: corrected p < {declared.significant_p}. Equivalent: shown, as "
         f"surely, to differ by less than {equivalence_margin(declared, campaign)}. Not decided: neither. "
-        "Negative gains are faster; Kakhki et al. count them the other way, so their +25 % is -25 % here."
+        "Negative changes are faster; Kakhki et al. count them the other way, so their +25 % is -25 % here."
     )
 
 

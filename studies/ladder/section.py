@@ -297,7 +297,7 @@ def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: 
         ("points_low", "points_high"): (
             f"{level(confidence)} interval", lambda low, high: _or_reason(percent_interval(low, high))
         ),
-        "p_corrected": ("corrected p", p_value), "gain": ("gain", percent), "ms": ("ms", signed_ms),
+        "p_corrected": ("corrected p", p_value), "gain": ("change", percent), "ms": ("ms", signed_ms),
         ("ms_low", "ms_high"): ("interval of ms", lambda low, high: _or_reason(ms_interval(low, high))),
     }  # fmt: skip
     note = (
@@ -314,7 +314,7 @@ def site_table(sites: pd.DataFrame, metrics: Sequence[str]) -> ReportTable:
     """The table of `site_contributions`; the report shows only its rows on `metrics`."""
     columns = {
         "network": ("network", label), "site": "site", "metric": ("metric", label), "name": "contribution",
-        "blocks": ("blocks", whole_number), "points": ("step", percent), "gain": ("gain", percent),
+        "blocks": ("blocks", whole_number), "points": ("step", percent), "gain": ("change", percent),
         "ms": ("ms", signed_ms),
     }  # fmt: skip
     texts = text_table(sites[sites["metric"].isin(metrics)], columns)

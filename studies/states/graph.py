@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
-from analysis.figures.style import BLACK, BROWN, ORANGE, PAGE_INCHES, SKY, SMALL, YELLOW, figure_style
+from analysis.figures.style import BLACK, BROWN, INK, ORANGE, PAGE_INCHES, SKY, SMALL, YELLOW, figure_style
 from analysis.statistics.intervals import Estimate
 
 
@@ -152,7 +152,7 @@ def _name(axes: Axes, state: str, circle: Circle, share: Estimate) -> None:
         name += f"\n{_percent(share.low)} to {_percent(share.high)} %"
     axes.text(*at, name, size=SMALL, ha=horizontal, va=vertical)
     text = f"{_percent(share.mean)} %"
-    color = "white" if state_style(state).is_dark else "black"
+    color = "white" if state_style(state).is_dark else INK
     axes.text(x, y, text, size=SMALL, ha="center", va="center", weight="bold", color=color)
 
 

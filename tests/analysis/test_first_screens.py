@@ -45,7 +45,7 @@ def test_the_first_screen_says_what_is_true(name: str) -> None:
         assert without(screen.warnings, expected.facts) == []
     for line in lines(screen.findings):
         assert line.verdict in expected.words(line.network) | {EQUAL_ON_AVERAGE}
-        assert line.words.startswith(line.verdict) and f"{line.words}, {line.numbers}" in line.text
+        assert line.words.startswith(line.verdict)
     needed = " ".join(text for kind in expected.warnings for text in of_kind(texts, kind))
     assert names_in(expected.named, needed) == expected.named, needed
     assert names_in(expected.spared, needed) == set(), needed
@@ -68,7 +68,7 @@ def test_the_page_begins_with_them(name: str, tmp_path: Path) -> None:
     html = unescape(pages[ANSWER])
     # The whole line is the text alternative of its drawing.
     assert [line.text for line in lines(findings) if f'aria-label="{line.text}"' not in html] == []
-    text = re.sub(r"<[^>]*>", "", html)
+    text = re.sub(r"<[^>]*>", "", html.partition('<section id="basis">')[0])
     parts = [part for warning in (*qualifications(findings), *warnings(findings)) for part in titled(warning)]
     numbers = [line.numbers for line in lines(findings)]
     assert [part for part in (*sentences(findings), *parts, *numbers) if part not in text] == []

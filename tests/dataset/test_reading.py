@@ -42,7 +42,7 @@ def test_files_beyond_the_size_limit_are_refused(tmp_path: Path) -> None:
     ("content", "fault"),
     [
         (b"[" * 100_000, "nested too deeply"),
-        (b"[]", "is not JSON object"),
+        (b"[]", "is not a JSON object"),
         (b'{"a": ', "Expecting value"),
         (b"\xff", "decode"),
     ],

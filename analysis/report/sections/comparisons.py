@@ -70,7 +70,7 @@ def runs(findings: Findings) -> Section:
     data = findings["power"]
     figures: tuple[ReportFigure, ...] = ()
     if len(data):
-        caption = "Runs of each protocol and site that a difference over sites needs; the line is at the paper's 31."
+        caption = "Runs of each page and protocol that show a change over sites; the line is at the paper's 31."
         finding = alternatives.runs_needed(data, NEEDED[0.05], "5 %")
         arguments = (data, findings.samples.networks)
         figures = (ReportFigure("runs_needed", caption, runs_needed.draw, arguments, finding),)

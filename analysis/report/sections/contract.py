@@ -16,8 +16,8 @@ FILMS = 90
 
 @dataclass(frozen=True)
 class CampaignSection:
-    """A section on the page of a campaign, or several in a row. `of` takes the campaign's findings and returns the
-    sections, none if there is nothing to report. `place` orders the sections on the page."""
+    """A section of a campaign's report, or several in a row. `of` takes the campaign's findings and returns the
+    sections, none if there is nothing to report. `place` orders the sections of all pages."""
 
     name: str
     place: int
@@ -25,7 +25,7 @@ class CampaignSection:
 
 
 def sections_of(findings: Findings, films: Callable[[Findings], Section], pool: Executor) -> list[Section]:
-    """The sections of a campaign's page in their order, which `pool` computes: the registered ones, and that of
+    """The sections of a campaign's report in their order, which `pool` computes: the registered ones, and that of
     `films`."""
     of_films = pool.submit(films, findings)
     jobs = [(entry.place, pool.submit(entry.of, findings)) for entry in registered(sections, "SECTION").values()]

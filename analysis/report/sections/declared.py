@@ -9,16 +9,16 @@ from analysis.figures import forest
 from analysis.findings import Findings
 from analysis.processor import DIFFERENT
 from analysis.report import alternatives
+from analysis.report.first_screen import has_wide_intervals
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.sections.contract import CampaignSection
 from analysis.report.sentences import equivalence_margin, headlines
 from analysis.report.tables import declared_values, report_table, tables_of
 from analysis.report.verdicts import marked, verdict_table
 from analysis.runs import records, rows_of
-from analysis.statistics.confirmatory import CONFIRMATORY, confidences
+from analysis.statistics.confirmatory import CONFIRMATORY
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.samples import OVER_SITES
-from analysis.stopping import looks_of
 from analysis.text import label, level
 
 # Notes of the verdicts' table: for a campaign that might have stopped earlier, and for one that did.
@@ -46,9 +46,7 @@ def confirmatory(findings: Findings) -> ReportTable:
     """The table of the verdicts of the declared family."""
     data, margin = verdict_table(findings), equivalence_margin(findings.declared, findings.campaign)
     is_shrunken = data["gain_shrunken"].notna().any()
-    confidence = confidences(findings.declared, looks_of(findings.campaign), findings.samples.rounds)
-    is_wide = (confidence > findings.declared.confidence).any()
-    stopping = (AT_ONCE if is_wide else "") + (SHRUNKEN if is_shrunken else "")
+    stopping = (AT_ONCE if has_wide_intervals(findings) else "") + (SHRUNKEN if is_shrunken else "")
     values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
     table = report_table("confirmatory", data, **values)
     texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")

@@ -73,7 +73,7 @@ def test_equal_on_average_is_said_as_such() -> None:
     findings = pages([-0.06, 0.064] * 7, 10, 2, NARROW)
     text = said(findings)
     assert text.count(": equal on average, not page by page, ") == 4
-    beginning = "On average, QUIC shows these 14 pages as soon as TCP+, but not page by page, on DSL and LTE."
+    beginning = "On average, QUIC shows these 14 pages about as soon as TCP+, but not page by page, on DSL and LTE."
     assert text.startswith(beginning)
     assert set(confirmatory(findings).texts["verdict"]) == {"equal on average, not page by page"}
     assert all(
@@ -93,7 +93,7 @@ def test_pages_that_are_alike_do_not_differ(runs: int, sites: int) -> None:
     assert not any(differ(pages([-0.1] * sites, runs, seed)) for seed in range(3, 6))
     text = said(pages([0.0] * 12, 31, 1))
     assert text.count(": equivalent, ") == 4
-    assert text.startswith("On average, QUIC shows these 12 pages as soon as TCP+ on DSL and LTE.")
+    assert text.startswith("On average, QUIC shows these 12 pages about as soon as TCP+ on DSL and LTE.")
 
 
 def with_long_loads(protocol: str, seed: int) -> LazyFindings:

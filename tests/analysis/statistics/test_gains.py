@@ -160,7 +160,7 @@ def test_the_first_answer(campaign: Path) -> None:
     assert "2/3" in tcp and "2/2" in quic
     assert lines[lines.index(quic) + 1].split() == ["change", *["-49.3%*"] * len(time_names())]
     assert sum("change " in line and "%" in line for line in lines) == 1
-    assert any("Excluded: 1 of 5 attempts" in line for line in lines)
+    assert any("Rejected: 1 of 5 attempts" in line for line in lines)
     assert any("lte tcp: 1 x outside: x" in line for line in lines)
 
 
