@@ -125,11 +125,11 @@ def one_page(folder: Path) -> Site:
 def scripted_campaign(
     folder: Path, net: str = "lte", proto: str = "tcp tcp+", runs: int = 2, **further: Any
 ) -> ScriptedCampaign:
-    """A campaign of one page (in `folder`/site) on these networks over these protocols, in `folder`/results/try."""
+    """A campaign of one page (`folder`/site) on these networks over these protocols, in `folder`/results/scripted."""
     known_networks, known_protocols = networks.load(), protocols.load()
     return ScriptedCampaign(
         **{
-            "folder": folder / "results" / "try",
+            "folder": folder / "results" / "scripted",
             "sites": {"site": one_page(folder / "site")},
             "networks": {name: known_networks[name] for name in net.split()},
             "protocols": {name: known_protocols[name] for name in proto.split()},
