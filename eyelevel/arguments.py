@@ -22,7 +22,7 @@ def campaign_folder(campaign: str, results: Path = RESULTS) -> Path:
         if folder.is_dir():
             return folder
     near = nearest(folders[0].name, (name for folder in folders for name in campaigns_in(folder.parent)))
-    meant = f"; did you mean {near}?" if near else ""
+    meant = f"; did you mean {near}?" if near else "; name a folder in results/, or give a path"
     raise EyelevelError(f"there is no campaign {campaign}{meant} (neither {folders[0]} nor {folders[1]} is a folder)")
 
 
@@ -35,11 +35,6 @@ def similar_campaign(folder: Path) -> str | None:
 def campaigns_in(results: Path) -> list[str]:
     """The names of the campaigns in the folder `results`."""
     return sorted(file.parent.name for file in results.glob(f"*/{DOCUMENT}"))
-
-
-def suggest(command: str) -> None:
-    """Print on standard error the `command` that mostly follows."""
-    click.echo(f"next: {command}", err=True)
 
 
 def begin(text: str) -> None:

@@ -58,9 +58,6 @@ class Finding:
     what: str
     remedy: str
 
-    def __str__(self) -> str:
-        return f"{self.what}; {self.remedy}"
-
 
 @dataclass(frozen=True)
 class Examination:
@@ -172,13 +169,12 @@ def of_rights() -> Iterator[Finding]:
     """The findings on the kernel's permissions."""
     missing = missing_prerequisites()
     for text in missing:
-        what, _, remedy = text.partition("; ")
+        what, remedy = _halves(text)
         yield Finding(f"measuring needs {what}", remedy)
     if not missing:
         with suppress(EyelevelError):  # mm-net is missing, which is another finding
             if warning := priority_warning(timekeeping()):
-                what, _, remedy = warning.rpartition("; ")
-                yield Finding(what, remedy)
+                yield Finding(*_halves(warning))
     if LATENCY.exists() and idle_processors() == ASLEEP:
         remedy = f"sudo {PROJECT}/setup/grant awake"
         yield Finding(f"processors cannot be kept awake while something is measured ({LATENCY})", remedy)

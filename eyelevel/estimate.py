@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from base.words import in_bytes, in_words, plural
-from dataset.table import RUNS, read_rows
+from dataset.table import RUNS, read_given_up, read_rows
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import Forecast, forecast
+from measure.campaign.store import FolderStore
 from measure.run.aliases import distinct
 from measure.validate.network.server_rtts import DelayedSite
 from measure.validate.record import Pending, pending
@@ -33,15 +34,22 @@ class Estimate:
 def estimate(campaign: Campaign) -> Estimate:
     """The estimate for `campaign`, in its lanes. Raises EyelevelError."""
     rows = read_rows(campaign.folder) if (campaign.folder / RUNS).is_file() else []
-    done = {row.of for row in rows if row.valid}
-    runs = [run for block in campaign.plan() for run in block if run not in done]
+    store, plan = FolderStore(campaign.folder, rows), campaign.plan()
+    given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}
+    elsewhere = store.made_elsewhere(plan)
+    runs = [
+        run
+        for block in plan
+        for run in block
+        if store.is_open(run, campaign.repeats) and run.cell not in given_up and run not in elsewhere
+    ]
     expected = forecast(runs, rows, campaign.folder, campaign.run_model(), campaign.lanes.runs_at_once)
     return Estimate(len(runs), expected, campaign.auto)
 
 
-def validation_s(wanted: Pending | Campaign) -> float:
-    """How long the validation of these networks and protocols takes (s)."""
-    return NETWORK_S * len(wanted.networks) + PROTOCOL_S * len(wanted.protocols)
+def validation_s(networks: int, protocols: int) -> float:
+    """How long the validation of so many networks and protocols takes (s)."""
+    return NETWORK_S * networks + PROTOCOL_S * protocols
 
 
 def pending_validation(campaign: Campaign) -> Pending:

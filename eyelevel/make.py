@@ -226,7 +226,9 @@ def help_lines() -> Iterator[str]:
         "Variables of make campaign; docs/options/TARGET.md and 'eyelevel TARGET --help' list those of other targets:",
     )
     for name, option in known["campaign"].variables.items():
-        words = option.default_words if option.has_value else ("yes" if option.default_value else "no")
+        # A flag with an opposite has the name of one of both as its default.
+        is_on = option.default_words == option.name.partition("/")[0].lstrip("-")
+        words = option.default_words if option.has_value else ("yes" if is_on else "no")
         yield f"  {name:<15} {description(option)}{f' [default: {words}]' if words else ''}"
     yield from ("", "FROM of make import is one of these recordings:")
     yield from (f"  {form.DESCRIPTION}" for form in formats())

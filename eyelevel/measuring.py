@@ -24,6 +24,7 @@ from eyelevel.consent import require_consent
 from eyelevel.estimate import delayed_sites, estimate, pending_validation, validation_s
 from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions
+from eyelevel.program import INTERRUPTED
 from eyelevel.requirements import require_measurable
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
@@ -58,7 +59,7 @@ def carry_out(
     console: Console,
     enough: Enough = never_enough,
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
-    when_validated: Callable[[], object] = bool,
+    when_validated: Callable[[], None] = lambda: None,
 ) -> None:
     """Measure `campaign`, and print its progress; `enough` may end sites before the planned number of runs.
 
@@ -74,7 +75,7 @@ def carry_out(
         budget = None if options.budget_s is None else Budget.of(options.budget_s)
         expected = estimate(campaign)
         wanted = pending_validation(campaign) if options.validate and not options.dask else None
-        first_s = validation_s(wanted) if wanted else 0.0
+        first_s = validation_s(len(wanted.networks), len(wanted.protocols)) if wanted else 0.0
         print_line(console, f"{expected}{f', after about {in_words(first_s)} of validation' if first_s else ''}")
         for line in announcement(campaign):
             print_line(console, line)
@@ -121,7 +122,7 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         click.echo(f"\nstopped; results so far are in {folder}; to resume: {again}", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except FileNotFoundError as error:
         # If the failed call used a file descriptor, the file name in the error is a number.
         if not Path(str(error.filename)).is_relative_to(folder) or (folder / DOCUMENT).exists():

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from base.places import RESULTS
+from base.text import printable
 from dataset.package import is_package
 from dataset.table import read_rows
 from tuning.settings import USER_FOLDER
@@ -32,22 +35,27 @@ def continuation(command: str, folder: Path, **variables: str) -> str:
     return make_line(command, {"CAMPAIGN": folder.name, **variables, **results, **tuning})
 
 
+def suggest(command: str) -> None:
+    """Print on standard error the `command` that mostly follows. Names in it may be untrusted."""
+    click.echo(f"next: {printable(command)}", err=True)
+
+
 def after_campaign(folder: Path) -> str:
-    """The last line of a command that has measured the campaign in `folder`. Raises EyelevelError."""
+    """The command that follows one that has measured the campaign in `folder`. Raises EyelevelError."""
     if not any(row.valid for row in read_rows(folder)):
-        return f"next: {make_line('status', {'CAMPAIGN': _name(folder)})}"
-    return f"next: {make_line('report', {'CAMPAIGN': _name(folder)})}"
+        return make_line("status", {"CAMPAIGN": _name(folder)})
+    return make_line("report", {"CAMPAIGN": _name(folder)})
 
 
 def after_report(folder: Path, answer: Conclusion | None) -> str:
-    """The last line of a command that has reported the campaign in `folder`; `answer` is None for a study."""
+    """The command that follows one that has reported the campaign in `folder`; `answer` is None for a study."""
     if is_package(folder):
-        return f"next: make campaign PACKAGE={shlex.quote(str(folder))}"
+        return make_line("campaign", {"PACKAGE": str(folder)})
     if answer and answer.runs:
-        return f"next: {continuation('campaign', folder, RUNS=str(answer.runs))}"
+        return continuation("campaign", folder, RUNS=str(answer.runs))
     if answer and answer.waterfall and (folder / "runs").is_dir():
-        return f"next: {make_line('waterfall', {'CAMPAIGN': _name(folder), **answer.waterfall})}"
-    return f"next: {make_line('package', {'CAMPAIGN': _name(folder)})}"
+        return make_line("waterfall", {"CAMPAIGN": _name(folder), **answer.waterfall})
+    return make_line("package", {"CAMPAIGN": _name(folder)})
 
 
 def _name(folder: Path) -> str:

@@ -196,9 +196,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--sites",
-        "Folders in sites/ or demo sites (a,b), or all.",
+        "Folders in sites/ or demo sites (a,b), or all: each folder in sites/, or the demo sites if there is none.",
         ("campaign",),
-        usual="all recorded ones",
+        usual="all",
         names=SITE_NAMES,
     ),
     Option("--sites", "Folders in sites/ or demo sites (a,b).", (STUDY,), names=SITE_NAMES),
@@ -694,7 +694,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--results",
         "Another folder for results.",
-        (*MEASURING, "try", "answer", "reference"),
+        WITH_RESULTS,
         type=FOLDER,
         default=RESULTS,
     ),

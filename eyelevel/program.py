@@ -37,7 +37,7 @@ COMMANDS = {
     "status": "show the progress of a campaign",
     "review": "show the films of a campaign, and accept or reject runs by eye",
     "results": "show the main results of a campaign",
-    "report": "write the report of a campaign: tables, figures, one page",
+    "report": "write the report of a campaign: the answer, and all tables and figures",
     "reference": "measure the campaign that data/reference.toml declares, and write the package data/reference",
     "package": "write a campaign as a folder that can be cited, without films and other people's content",
     "verify": "compare the files of a package with their checksums",
@@ -46,7 +46,7 @@ COMMANDS = {
     "compare": "compare campaign B with campaign A, before and after a change",
     "combine": "combine campaigns of several machines or years, and test whether they agree",
     "quiet-times": "show how shorter quiet times would have changed the runs of campaigns",
-    "networks": "list the networks, and draw their rates and delays over time",
+    "networks": "list the networks, and draw their rates and round-trip times over time",
     "protocols": "list the protocols and their settings",
     "convert-trace": "convert published traces and logs into a conditions file or a delivery trace",
     "probe-network": "measure the path to another machine, and add it to your networks",
@@ -194,7 +194,7 @@ def status_of(line: Sequence[str]) -> int:
         return error.exit_code
     except click.UsageError as error:
         text = " ".join(error.format_message().split()).removesuffix(".")
-        see = f"{' S' if text.endswith(('?', ')')) else '; s'}ee '{error.ctx.command_path} --help'" if error.ctx else ""
+        see = f"{' S' if text.endswith('?') else '; s'}ee '{error.ctx.command_path} --help'" if error.ctx else ""
         print_error(text + see)
         return error.exit_code
     return result if isinstance(result, int) else 0

@@ -16,7 +16,7 @@ from eyelevel.measuring_options import (
     unnamed_variables,
 )
 from eyelevel.names import require_known_networks, require_known_protocols
-from eyelevel.next_step import after_campaign, continuation
+from eyelevel.next_step import after_campaign, continuation, suggest
 from eyelevel.options import STUDY, options_of, parameters
 from studies.study import USUAL
 
@@ -76,4 +76,4 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     carry_out(measurement.campaign, options, console, measurement.enough)
     for line in measurement.summary():
         print_line(console, line)
-    print_line(console, after_campaign(folder))
+    suggest(after_campaign(folder))

@@ -24,9 +24,10 @@ from eyelevel.answer.progress import RECORD_S, REPORT_S, Progress
 from eyelevel.answer.recording import Recorder, about_servers, recording_faults
 from eyelevel.answer.request import OVER, Request
 from eyelevel.completing import COMPLETING_S
-from eyelevel.estimate import NETWORK_S, PROTOCOL_S, estimate, pending_validation, validation_s
+from eyelevel.estimate import estimate, pending_validation, validation_s
 from eyelevel.measuring import carry_out
 from eyelevel.measuring_options import MeasuringOptions
+from eyelevel.program import INTERRUPTED
 from eyelevel.runs import enough_runs
 from eyelevel.sections import sections_of
 from measure.campaign.campaign import Campaign
@@ -61,7 +62,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
 
 def durations(request: Request, *, validate: bool) -> dict[str, float]:
     """How long each step of `request` takes (s), estimated before the page is known."""
-    validating_s = NETWORK_S * len(request.networks) + 2 * PROTOCOL_S if validate else 0
+    validating_s = validation_s(len(request.networks), 2) if validate else 0
     left_s = {"record": RECORD_S, "close": 2 * COMPLETING_S, "validate": validating_s, "report": REPORT_S}
     planned_s = RUN_S * request.runs * len(request.networks) * len(OVER.split(","))
     spare_s = max(0.0, request.budget.seconds - sum(left_s.values()))
@@ -79,7 +80,7 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
     if not options["validate"]:
         progress.skips("validate", "not asked for")
     elif wanted := pending_validation(campaign):
-        progress.left_s["validate"] = validation_s(wanted)
+        progress.left_s["validate"] = validation_s(len(wanted.networks), len(wanted.protocols))
         progress.begins("validate", "networks and protocols")
     else:
         progress.skips("validate", "networks and protocols have passed before")
@@ -102,7 +103,7 @@ def stoppable(again: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         click.echo(f"\nstopped; recordings are kept; to resume: {again}", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 def require_same_site(document: CampaignDocument, campaign: Campaign) -> None:

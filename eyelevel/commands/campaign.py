@@ -21,7 +21,7 @@ from eyelevel.measuring_options import (
     unnamed_variables,
 )
 from eyelevel.names import require_known_networks, require_known_protocols
-from eyelevel.next_step import after_campaign, continuation
+from eyelevel.next_step import after_campaign, continuation, suggest
 from eyelevel.options import parameters_of, with_options
 from eyelevel.runs import enough_runs, number_of_runs
 from films.policy import FilmPolicy
@@ -50,7 +50,7 @@ def main(**options: Any) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    print_line(console, after_campaign(measured(options, console)))
+    suggest(after_campaign(measured(options, console)))
 
 
 def measured(options: dict[str, Any], console: Console, again: str = "") -> Path:

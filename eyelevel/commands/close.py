@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, print_error
 from base.places import SITES
 from base.privileges import require_browsing
-from eyelevel.arguments import suggest
-from eyelevel.next_step import make_line
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def main(
                 for text in warnings(Site.load(site.folder), completeness):
                     click.echo(f"eyelevel: WARNING: {text}", err=True)
             except EyelevelError as error:
-                click.echo(f"eyelevel: {error}", err=True)
+                print_error(str(error))
                 failed.append(site.name)
     if failed:
         raise EyelevelError(f"not completed: {', '.join(failed)}; see above")

@@ -18,7 +18,7 @@ COLUMNS = ("change", "interval", "verdict", "between campaigns", "campaigns agre
 
 @click.command(params=parameters_of("combine"))
 def main(campaigns: tuple[str, ...], into: Path | None, as_json: bool) -> None:
-    """Combine two or more campaigns (folders in results/, or paths): the mean gain of each contrast that the first
+    """Combine two or more campaigns (folders in results/, or paths): the mean change of each contrast that the first
     campaign declared, how much it differs between campaigns, and whether the campaigns agree.
 
     Example: eyelevel combine laptop,server,laptop-2027

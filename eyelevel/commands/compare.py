@@ -60,10 +60,10 @@ def main(first: str, second: str, worse_than: str, decide: bool, into: Path | No
     """Compare campaign B with campaign A (folders in results/, or paths). Did the change between them make typical
     loads slower, or slow or lost loads more frequent?
 
-    Exit status: 0 if B is not shown to be worse; 1 if they cannot be compared; 2 if an option is wrong; 3 if B is shown
-    to be worse: typical loads are slower by more than --worse-than plus the canary's allowance, or more loads are slow
-    or lost; 4 with --decide if B is neither shown to be worse nor to be within the threshold. Campaigns of a study are
-    compared by page load times, if the study measures them.
+    Exit status: 0 if B is not shown to be worse; 1 if a campaign is missing, or they cannot be compared; 2 if an option
+    is wrong; 3 if B is shown to be worse: typical loads are slower by more than --worse-than plus the canary's
+    allowance, or more loads are slow or lost; 4 with --decide if B is neither shown to be worse nor to be within the
+    threshold. Campaigns of a study are compared by page load times, if the study measures them.
 
     Example: eyelevel compare --a before --b after --worse-than 3%
     """

@@ -10,7 +10,6 @@ import click
 from base.errors import EyelevelError, Misuse
 from base.files import write_file
 from base.text import printable
-from eyelevel.arguments import suggest
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> 
     write_file(into, text)
     for note in (*notes, f"written: {into}"):
         click.echo(printable(note), err=True)
-    suggest("name the file in a networks.toml of yours (docs/networks.md#your-own-network)")
+    click.echo("to measure with it, name it in a networks.toml of yours (docs/networks.md#your-own-network)", err=True)
 
 
 def _converted(

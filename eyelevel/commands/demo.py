@@ -4,8 +4,7 @@ import click
 
 from base.errors import Misuse
 from base.text import unknown
-from eyelevel.arguments import suggest
-from eyelevel.next_step import make_line
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 from record.names import site_folder
 

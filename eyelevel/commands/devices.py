@@ -10,7 +10,7 @@ import click
 from base.errors import EyelevelError
 from base.structure import unstructured
 from base.terminal import plain_table, print_json, terminal
-from eyelevel.arguments import suggest
+from eyelevel.next_step import suggest
 from eyelevel.options import parameters_of
 from tuning.devices import Device
 

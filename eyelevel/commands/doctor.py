@@ -13,8 +13,8 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("doctor"))
 def main(as_json: bool) -> None:
-    """Print the machine and the versions of all programs, for a bug report, and what makes this machine unfit for
-    measuring, each with its remedy.
+    """Print the machine and the versions of all programs, for a bug report, and each fault that makes this machine
+    unfit for measuring, with its remedy.
 
     Exit status: 0 if the machine is fit, otherwise 1.
 

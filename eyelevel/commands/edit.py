@@ -4,8 +4,7 @@ import click
 
 from base.errors import EyelevelError, Misuse
 from base.ownership import give_to_caller
-from eyelevel.arguments import suggest
-from eyelevel.next_step import make_line
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 from record.names import VARIANT, original_of, site_folder
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eyelevel.arguments import suggest
-from eyelevel.next_step import make_line
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 from record import formats
 from record.names import site_folder

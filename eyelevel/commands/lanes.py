@@ -4,8 +4,9 @@ import click
 
 from base.privileges import require_browsing
 from base.terminal import print_json, print_line
-from eyelevel.arguments import begin, suggest
+from eyelevel.arguments import begin
 from eyelevel.names import require_known_networks
+from eyelevel.next_step import suggest
 from eyelevel.options import parameters_of
 
 

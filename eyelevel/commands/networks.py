@@ -11,8 +11,9 @@ import click
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.terminal import plain_table, print_json, print_line, terminal
-from eyelevel.arguments import begin, suggest
+from eyelevel.arguments import begin
 from eyelevel.names import require_known_networks
+from eyelevel.next_step import suggest
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -129,4 +130,4 @@ def main(net: str | None, seconds: float, into: Path, as_json: bool) -> None:
     give_to_caller(into, RESULTS)
     print_line(console, f"rates and round-trip times over time: {into / DRAWING}.png")
     if not net:
-        suggest("'eyelevel networks --net NAME' shows all settings of a network, and their sources")
+        suggest("eyelevel networks --net NAME")

@@ -9,8 +9,8 @@ from base.places import RESULTS
 from base.text import printable
 from dataset.package import ENDING
 from dataset.table import require_document
-from eyelevel.arguments import begin, campaign_folder, suggest
-from eyelevel.next_step import make_line
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 from record.privacy import secret_parameters
 
@@ -22,7 +22,7 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
     The folder is an RO-Crate with the campaign's numbers, settings, validation and report, checksums and a data sheet.
     It has no films, no logs and no other people's content.
 
-    Example: eyelevel package try --into try-data
+    Example: eyelevel package first --into first-data
     """
     folder = campaign_folder(campaign)
     begin(f"reading {folder}")

@@ -9,6 +9,7 @@ from base.errors import Misuse
 from base.files import require_writable
 from base.text import printable
 from eyelevel.arguments import begin
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 
 
@@ -64,7 +65,8 @@ def main(
     for warning in profile.warnings(measured):
         _note(f"warning: {warning}")
     profile.add(text, into)
-    _note(f"written: {into}; next: make campaign NET={name} TUNING={into.parent}")
+    _note(f"written: {into}")
+    suggest(make_line("campaign", {"NET": name, "TUNING": str(into.parent)}))
 
 
 def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:

@@ -9,7 +9,7 @@ import click
 
 from base.structure import unstructured
 from base.terminal import plain_table, print_json, print_line, terminal
-from eyelevel.arguments import suggest
+from eyelevel.next_step import suggest
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ def _text(value: object) -> str:
 
 @click.command(params=parameters_of("protocols"))
 def main(proto: str | None, as_json: bool) -> None:
-    """List the protocols (tuning/protocols.toml) and their settings. Protocols that are named are listed with all
-    settings and the sources of their numbers.
+    """List the protocols (tuning/protocols.toml and tuning/further/protocols.toml) and their settings. Those named by
+    --proto are listed with all settings that differ from the defaults, and with the sources of their numbers where
+    these are known.
 
     Example: eyelevel protocols --proto tcp+,quic
     """
@@ -82,4 +83,4 @@ def main(proto: str | None, as_json: bool) -> None:
         for line in details(one, known.sources.get(one.name)):
             print_line(console, line)
     if not proto:
-        suggest("'eyelevel protocols --proto NAME' shows all settings of a protocol")
+        suggest("eyelevel protocols --proto NAME")

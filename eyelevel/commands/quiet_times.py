@@ -31,7 +31,7 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None, as_json
     A page has finished when, after its load event, no response to it has ended for the quiet time (quiet_ms in
     networks.toml) and none is under way.
 
-    Example: eyelevel quiet-times try --quiet-ms 1000,2000
+    Example: eyelevel quiet-times first --quiet-ms 1000,2000
     """
     times_ms = [text.strip() for text in candidates.split(",")]
     if not all(text.isdecimal() and int(text) for text in times_ms):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from base.errors import EyelevelError, Misuse
+from base.errors import EyelevelError, Misuse, print_error
 from base.ownership import give_to_caller
 from base.places import PROJECT
 from base.words import plural
@@ -81,7 +81,7 @@ def main(
                     give_to_caller(site.folder)
                     click.echo(f"{site.name}: {plural('live load', live)} kept")
                 except EyelevelError as error:
-                    click.echo(f"eyelevel: {error}", err=True)
+                    print_error(str(error))
                     not_live.append(site.name)
     faults = []
     if failed:

@@ -151,7 +151,7 @@ def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
     If `campaign` has no `rows` yet, that includes completing the sites.
     """
     unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
-    validation = in_words(validation_s(campaign))
+    validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
     completing = f"completing {unclosed} sites, about {in_words(unclosed * COMPLETING_S)}; " if unclosed else ""
     return (
         f"before: {completing}validation, about {validation}; after: the report and the package, {in_words(PACKAGE_S)}"

@@ -13,7 +13,7 @@ from base.text import printable
 from base.words import plural
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder
-from eyelevel.next_step import after_report
+from eyelevel.next_step import after_report, suggest
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 def main(
     campaign: str, site: str | None, file: Path | None, figures_only: bool, into: Path | None, allow_changed: bool
 ) -> None:
-    """Write the report of CAMPAIGN (a folder in results/, or a path) into its folder report/.
+    """Write the report of CAMPAIGN (a folder in results/, or a path) into its folder report/. Begin with index.html,
+    the answer; everything.html has all tables and figures.
 
-    Example: eyelevel report try --site demo-news
+    Example: eyelevel report first --site demo-news
     """
     if figures_only and into:
         raise Misuse("--into is for whole reports, which include the figures; omit --figures-only")
@@ -53,12 +54,13 @@ def print_answer(folder: Path, report: Path, findings: Findings | None) -> None:
     """Print what the campaign in `folder` shows according to its `findings` (None for a study), the path of its
     `report`, and the next command."""
     from analysis.report.conclusion import conclusion
-    from analysis.report.write import INDEX
+    from analysis.report.section import ANSWER
 
     answer = conclusion(findings) if findings else None
-    for line in (*(answer.sentences if answer else ()), f"report: {report / INDEX}", after_report(folder, answer)):
+    for line in (*(answer.sentences if answer else ()), f"report: {report / ANSWER}"):
         # The campaign may be a stranger's, and so are the names in these lines.
         click.echo(printable(line))
+    suggest(after_report(folder, answer))
 
 
 def require_as_written(package: Path, *, allow_changed: bool) -> None:

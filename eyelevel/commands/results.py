@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from base.terminal import print_json, terminal
-from eyelevel.arguments import begin, campaign_folder, suggest
-from eyelevel.next_step import make_line
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 
 
@@ -16,7 +16,7 @@ def main(campaign: str, as_json: bool) -> None:
     """Print the results of CAMPAIGN (a folder in results/, or a path) so far: the mean of each metric, and its change
     against the first protocol.
 
-    Example: eyelevel results try
+    Example: eyelevel results first
     """
     folder = campaign_folder(campaign)
     begin(f"reading {folder}")

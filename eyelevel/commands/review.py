@@ -17,7 +17,7 @@ from eyelevel.options import parameters_of
 def main(campaign: str, port: int, browse: bool) -> None:
     """Show the runs of CAMPAIGN (a folder in results/, or a path), and accept or reject them by eye.
 
-    Example: eyelevel review try
+    Example: eyelevel review first
     """
     folder = campaign_folder(campaign)
     from measure.campaign.review import LOCAL, Review, handler

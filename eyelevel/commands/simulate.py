@@ -6,8 +6,8 @@ import click
 
 from base.errors import EyelevelError
 from base.words import plural
-from eyelevel.arguments import begin, suggest
-from eyelevel.next_step import make_line
+from eyelevel.arguments import begin
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 
 

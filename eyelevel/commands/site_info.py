@@ -8,9 +8,10 @@ import click
 
 from base.errors import EyelevelError
 from base.places import SITES
-from base.terminal import plain_table, terminal
+from base.terminal import plain_table, print_json, terminal
 from base.words import plural
-from eyelevel.arguments import begin, suggest
+from eyelevel.arguments import begin
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 from record.layout import INDEX
 
@@ -38,7 +39,9 @@ def main(into: Path, as_json: bool) -> None:
 
     table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})
     if as_json:
-        print(table.to_json(orient="records", indent=1))
+        from analysis.report.changes import plain_rows
+
+        print_json(plain_rows(table))
         return
     _print(table)
     into.mkdir(parents=True, exist_ok=True)
@@ -63,4 +66,4 @@ def _print(table: "pd.DataFrame") -> None:
         texts.add_row(row.site, str(row.exchanges), megabytes, *counts, largest, served, jaccard)
     terminal().print(texts)
     if open_sites := list(table.loc[table["served"].isna(), "site"]):
-        suggest(f"make close SITES={','.join(open_sites)} (finds what these recordings lack)")
+        suggest(make_line("close", {"SITES": ",".join(open_sites)}))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def main(campaign: str, as_json: bool) -> None:
     """Show the progress of CAMPAIGN (a folder in results/, or a path).
 
-    Example: eyelevel status try
+    Example: eyelevel status first
     """
 
     from eyelevel.study_command import command_of
@@ -69,7 +69,7 @@ def main(campaign: str, as_json: bool) -> None:
         screen.say(f"problem: {line}", style="yellow", most_lines=2)
     for run in now.current if now.running else ():
         screen.say(f"now: {run}")
-    if not now.running and not (now.open_runs and is_package(folder)):
+    if not now.running and (not is_package(folder) if now.open_runs else now.done):
         resume = continuation(command_of(document.study_name), folder)
         screen.say(f"next: {resume if now.open_runs else make_line('report', {'CAMPAIGN': campaign})}")
     if not any(not row.valid for row in now.rows):

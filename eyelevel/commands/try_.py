@@ -6,7 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.terminal import terminal
-from dataset.table import DOCUMENT, RUNS, CampaignDocument, read_document
+from dataset.table import DOCUMENT, RUNS, CampaignDocument, read_document, require_document
 from dataset.verdicts import VERDICTS
 from eyelevel.arguments import begin
 from eyelevel.commands.report import print_answer
@@ -22,9 +22,9 @@ RUNS_OF_EACH = 3
 
 @click.command(params=parameters_of("try"))
 def main(name: str, results: Path, plain: bool) -> None:
-    """Load a demo site over TCP and over QUIC on an emulated satellite line, and say which showed it sooner.
+    """Load a demo site over TCP and over QUIC on an emulated satellite link, and say which showed it sooner.
 
-    TCP is tuned to match QUIC (tcp+). If the campaign exists, it is resumed; if it has ended, its result is printed
+    TCP has the paper's tuning (tcp+). If the campaign exists, it is resumed; if it has ended, its result is printed
     again.
 
     Example: eyelevel try
@@ -35,8 +35,8 @@ def main(name: str, results: Path, plain: bool) -> None:
         require_demo(folder, document)
     again = same_command("try", click.get_current_context())
     if not document or has_open_runs(folder):
-        over = "TCP (tuned to match QUIC: tcp+) and QUIC"
-        begin(f"{SITE}, {RUNS_OF_EACH} loads each over {over}, on an emulated satellite line ({NETWORK})")
+        over = "TCP with the paper's tuning (tcp+) and QUIC"
+        begin(f"{SITE}, {RUNS_OF_EACH} loads each over {over}, on an emulated satellite link ({NETWORK})")
         from eyelevel.answer.request import QUESTION
         from eyelevel.commands import campaign
 
@@ -72,14 +72,15 @@ def report(folder: Path) -> None:
 
     from analysis import hypotheses
     from analysis.report.conclusion import findings_of
-    from analysis.report.write import INDEX, REPORT, write_report
+    from analysis.report.section import ANSWER
+    from analysis.report.write import REPORT, report_and_findings
     from analysis.runs import load
+    from eyelevel.sections import sections_of
 
-    campaign = load(folder)
-    question = hypotheses.of_campaign(folder, campaign.document)
-    into = folder / REPORT
+    question, into = hypotheses.of_campaign(folder, require_document(folder)), folder / REPORT
     sources = [path for name in (RUNS, DOCUMENT, VERDICTS) if (path := folder / name).exists()]
-    index = into / INDEX
-    if not index.exists() or index.stat().st_mtime < max(path.stat().st_mtime for path in sources):
-        write_report(folder, [], question)
-    print_answer(folder, into, findings_of(campaign, question))
+    page = into / ANSWER
+    if page.exists() and page.stat().st_mtime >= max(path.stat().st_mtime for path in sources):
+        print_answer(folder, into, findings_of(load(folder), question))
+    else:
+        print_answer(folder, *report_and_findings(folder, sections_of(folder), question, None, None))

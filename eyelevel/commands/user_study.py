@@ -10,7 +10,8 @@ import click
 from base.errors import EyelevelError
 from base.files import require_writable
 from base.ownership import give_to_caller
-from eyelevel.arguments import begin, campaign_folder, suggest
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.next_step import suggest
 from eyelevel.options import parameters_of
 
 
@@ -18,7 +19,7 @@ from eyelevel.options import parameters_of
 def main() -> None:
     """Show people the films of a campaign, collect their votes, and report them next to its metrics.
 
-    Example: eyelevel user-study write try
+    Example: eyelevel user-study write first
     """
 
 
@@ -26,7 +27,7 @@ def main() -> None:
 def write(campaign: str, file: Path | None) -> None:
     """Write the user study of CAMPAIGN (a folder in results/, or a path) into its folder user-study/.
 
-    Example: eyelevel user-study write try --study my-study.toml
+    Example: eyelevel user-study write first --study my-study.toml
     """
     folder = campaign_folder(campaign)
     require_writable(folder, "copy the campaign to where you may write")

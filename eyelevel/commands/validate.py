@@ -15,9 +15,9 @@ from base.places import RESULTS
 from base.privileges import require_browsing
 from base.terminal import plain_table, print_json, terminal
 from base.words import plural
-from eyelevel.arguments import begin, suggest
+from eyelevel.arguments import begin
 from eyelevel.names import require_known_networks, require_known_protocols
-from eyelevel.next_step import make_line
+from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 from tuning.defaults import DEFAULT_SHELLS
 

@@ -13,8 +13,10 @@ from eyelevel.options import parameters_of
 
 @click.command(params=parameters_of("verify"))
 def main(folder: Path) -> None:
-    """Compare the files of the package FOLDER with the checksums that were written with it (SHA-256). The command fails
-    if a file is changed, missing or added.
+    """Compare the files of the package FOLDER with the checksums that were written with it (SHA-256).
+
+    Exit status: 0 if all files are as written; 1 if one is changed, missing or added, or FOLDER is not a package; 2 if
+    the command line is wrong.
 
     Example: eyelevel verify data/reference
     """

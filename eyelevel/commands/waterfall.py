@@ -37,7 +37,7 @@ def main(
 
     \b
     Examples:
-      eyelevel waterfall try --site demo-news --net lte --proto tcp+,quic
+      eyelevel waterfall try --site demo-light --net geo --proto tcp+,quic
       eyelevel waterfall before --against after --site shop --net lte --proto quic
     """
     if (run is None) == (proto is None):

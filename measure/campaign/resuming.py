@@ -13,6 +13,7 @@ from shutil import copyfile
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_atomically
 from base.ownership import give_to_caller
+from base.words import plural
 from dataset.last_frames import read_digests
 from dataset.package import FILES, require_files
 from dataset.plan import PLAN, read_plan
@@ -98,7 +99,7 @@ def _require_no_less(package: Path, folder: Path) -> None:
     decided = set(read_verdicts(folder))
     verdicts = sum(verdict not in decided for verdict in read_verdicts(package))
     counts = ((attempts, "attempt"), (verdicts, "verdict"))
-    if lacking := [f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count]:
+    if lacking := [plural(what, count) for count, what in counts if count]:
         raise EyelevelError(
             f"{folder} lacks {' and '.join(lacking)} that the package {package} has: it is another campaign, or was "
             f"resumed elsewhere; move {folder} away, and the same command takes the package up"

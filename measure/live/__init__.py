@@ -23,7 +23,7 @@ def read_live(site: Site) -> LiveLoads | None:
     try:
         values = parse_json(read_regular(path, FILE_BYTES))
         if not isinstance(values, dict):
-            raise EyelevelError("it is not JSON object")
+            raise EyelevelError("it is not a JSON object")
         if (form := values.pop("format", None)) != FORMAT:
             raise EyelevelError(f"its format is {form!r}, this version reads {FORMAT}")
         live = structured(values, LiveLoads, "it")

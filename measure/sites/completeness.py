@@ -145,7 +145,7 @@ def read(site: Site) -> Completeness | None:
     try:
         values = parse_json(read_regular(path, FILE_BYTES))
         if not isinstance(values, dict):
-            raise EyelevelError("it is not JSON object")
+            raise EyelevelError("it is not a JSON object")
         if values.pop("format", None) != FORMAT:
             return None
         completeness = structured(values, Completeness, "it")

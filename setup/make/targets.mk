@@ -7,28 +7,28 @@ EXAMPLE_export := make export SITE=demo-news AS=wacz INTO=demo-news.wacz
 NEEDS_replay := NET PROTO SITE
 EXAMPLE_replay := make replay SITE=demo-news NET=lte PROTO=tcp
 NEEDS_status := CAMPAIGN
-EXAMPLE_status := make status CAMPAIGN=try
+EXAMPLE_status := make status CAMPAIGN=first
 NEEDS_review := CAMPAIGN
-EXAMPLE_review := make review CAMPAIGN=try
+EXAMPLE_review := make review CAMPAIGN=first
 NEEDS_results := CAMPAIGN
-EXAMPLE_results := make results CAMPAIGN=try
+EXAMPLE_results := make results CAMPAIGN=first
 NEEDS_report := CAMPAIGN
-EXAMPLE_report := make report CAMPAIGN=try SITE=demo-news
+EXAMPLE_report := make report CAMPAIGN=first SITE=demo-news
 NEEDS_figures := CAMPAIGN
-EXAMPLE_figures := make figures CAMPAIGN=try SITE=demo-news
+EXAMPLE_figures := make figures CAMPAIGN=first SITE=demo-news
 NEEDS_package := CAMPAIGN
-EXAMPLE_package := make package CAMPAIGN=try INTO=try-data
+EXAMPLE_package := make package CAMPAIGN=first INTO=first-data
 NEEDS_verify := FOLDER
 EXAMPLE_verify := make verify FOLDER=data/reference
 NEEDS_waterfall := CAMPAIGN
-EXAMPLE_waterfall := make waterfall CAMPAIGN=try SITE=demo-news NET=lte PROTO=tcp+,quic
+EXAMPLE_waterfall := make waterfall CAMPAIGN=try SITE=demo-light NET=geo PROTO=tcp+,quic
 NEEDS_user-study := CAMPAIGN
-EXAMPLE_user-study := make user-study CAMPAIGN=try STUDY=my-study.toml
+EXAMPLE_user-study := make user-study CAMPAIGN=first STUDY=my-study.toml
 NEEDS_compare := A B
 EXAMPLE_compare := make compare A=before B=after WORSE_THAN=3%
 NEEDS_combine := CAMPAIGN
 EXAMPLE_combine := make combine CAMPAIGN=laptop,server,laptop-2027
 NEEDS_quiet-times := CAMPAIGN
-EXAMPLE_quiet-times := make quiet-times CAMPAIGN=try QUIET_MS=1000,2000
+EXAMPLE_quiet-times := make quiet-times CAMPAIGN=first QUIET_MS=1000,2000
 NEEDS_convert-trace := FROM INTO
 EXAMPLE_convert-trace := make convert-trace FROM=log.csv TIME=timestamp:ms RATE=down_kbps:kbit/s RTT=rtt INTO=down.csv

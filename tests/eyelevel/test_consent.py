@@ -173,5 +173,6 @@ def test_a_mistyped_campaign_is_told_which_there_is(tmp_path: Path) -> None:
     similar(tmp_path)
     with pytest.raises(EyelevelError, match=r"^there is no campaign lte-qiuc; did you mean lte-quic\? \(neither "):
         campaign_folder("lte-qiuc", tmp_path)
-    with pytest.raises(EyelevelError, match=r"^there is no campaign dsl \(neither .* is a folder\)$"):
+    how = "name a folder in results/, or give a path"
+    with pytest.raises(EyelevelError, match=rf"^there is no campaign dsl; {how} \(neither .* is a folder\)$"):
         campaign_folder("dsl", tmp_path)

@@ -77,7 +77,7 @@ def test_packages_that_are_not_as_pinned_are_named() -> None:
 def test_each_missing_right_and_program_is_a_finding_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = ["namespaces, which this kernel forbids to users; allow them with: x", "/dev/net/tun; load its module"]
     monkeypatch.setattr(doctor, "missing_prerequisites", lambda: missing)
-    findings = [str(finding) for finding in of_rights()]
+    findings = [f"{finding.what}; {finding.remedy}" for finding in of_rights()]
     assert findings[:2] == [f"measuring needs {text}" for text in missing]
 
     def version_of(name: str, option: str) -> str:

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from support.figure_layout import draw_nothing
 
 from base.places import PROJECT
-from eyelevel.options import WITH_TABLES, options_of
 from eyelevel.program import program
 
 NEAR, FAR = (str(PROJECT / "docs" / "first-hour" / name) for name in ("near", "far"))
@@ -35,7 +34,3 @@ def test_a_table_is_json_for_other_programs(
     done = CliRunner().invoke(program, [*words, "--json"])
     document = json.loads(done.stdout)
     assert keys <= set(document[0] if isinstance(document, list) else document)
-
-
-def test_every_command_with_a_table_takes_the_option() -> None:
-    assert all("--json" in {option.name for option in options_of(command)} for command in WITH_TABLES)

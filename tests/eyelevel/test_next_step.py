@@ -16,18 +16,18 @@ LOADS = {"SITE": "shop", "NET": "lte", "PROTO": "tcp+,quic"}
 
 def test_after_a_campaign_comes_its_report(tmp_path: Path) -> None:
     folder = write(tmp_path / "a b", Truth(1, ("lte",), ("tcp+", "quic"), 1))
-    assert after_campaign(folder) == f"next: make report CAMPAIGN='{folder}'"
+    assert after_campaign(folder) == f"make report CAMPAIGN='{folder}'"
 
 
 def test_a_campaign_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path / "c", Truth(1, ("lte",), ("tcp+", "quic"), 1))
     monkeypatch.setattr(campaign, "measured", lambda options, console: folder)
-    assert CliRunner().invoke(campaign.main, []).stdout.splitlines() == [after_campaign(folder)]
+    assert CliRunner().invoke(campaign.main, []).stderr.splitlines() == [f"next: {after_campaign(folder)}"]
 
 
 def test_a_campaign_without_a_run_that_counts_is_looked_into(tmp_path: Path) -> None:
     folder = write(tmp_path / "c", Truth(1, ("lte",), ("tcp+", "quic"), 1, excluded={"tcp+": 1, "quic": 1}))
-    assert after_campaign(folder) == f"next: make status CAMPAIGN={folder}"
+    assert after_campaign(folder) == f"make status CAMPAIGN={folder}"
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_a_campaign_without_a_run_that_counts_is_looked_into(tmp_path: Path) -> 
 def test_after_a_report_comes_what_it_lacks(tmp_path: Path, runs: int | None, has_loads: bool, step: str) -> None:
     folder = tmp_path / "c"
     (folder / ("runs" if has_loads else "report")).mkdir(parents=True)
-    assert after_report(folder, Conclusion(("yes",), runs, LOADS)).startswith(f"next: {step}")
+    assert after_report(folder, Conclusion(("yes",), runs, LOADS)).startswith(step)
 
 
 def test_a_study_is_handed_on_and_a_package_resumed() -> None:
-    assert after_report(RESULTS / "grid", None) == "next: make package CAMPAIGN=grid"
+    assert after_report(RESULTS / "grid", None) == "make package CAMPAIGN=grid"
     package = PROJECT / "data" / "reference"
-    assert after_report(package, None) == f"next: make campaign PACKAGE={package}"
+    assert after_report(package, None) == f"make campaign PACKAGE={package}"

@@ -50,7 +50,7 @@ def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], lis
     def lines() -> list[str]:
         outcome = CliRunner().invoke(main, ["--results", str(tmp_path)], catch_exceptions=False)
         assert outcome.exit_code == 0, outcome.output
-        return outcome.stdout.splitlines()
+        return outcome.stdout.splitlines() + outcome.stderr.splitlines()[-1:]
 
     return lines
 

@@ -17,7 +17,7 @@ import pandas as pd
 from analysis.findings import Findings
 from analysis.hypotheses import of_campaign
 from analysis.report.conclusion import LazyFindings, findings_of
-from analysis.report.first_screen import answer
+from analysis.report.first_screen import lines, qualifications, sentences
 from analysis.report.sentences import remarks, warnings
 from analysis.runs import load
 from support.known_campaigns import (
@@ -88,6 +88,11 @@ class Screen:
     warnings: list[str]
     verdicts: pd.DataFrame
     findings: LazyFindings
+
+
+def answer(findings: Findings) -> list[str]:
+    """The answer: a sentence for each pair, the lines of all declared comparisons, and what qualifies them."""
+    return [*sentences(findings), *(line.text for line in lines(findings)), *qualifications(findings)]
 
 
 def screen(folder: Path) -> Screen:
