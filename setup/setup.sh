@@ -15,6 +15,10 @@
 #   present   succeeds when the result exists
 #   act       makes the result, and replaces anything left by an interrupted attempt. Its output goes to a log, and the
 #             newest line of it to the screen; lines that begin with "note:" stay on the screen.
+# It may also define:
+#   takes     how many seconds it takes on two cores, after `prepare`; an estimate for the user
+#   prepare   what can be done of it while other steps run, as soon as the system's packages are there. If that fails,
+#             `act` does it again, and reports the error.
 # An optional step also lists the PROGRAMS that it installs, in a line programs="…" that base.places reads.
 
 set -euo pipefail
@@ -39,13 +43,47 @@ main() {
   mark_cache
   lock
   trap 'printf "\nstopped; the steps that are done are kept, and the next set-up continues with the others\n" >&2; exit 130' INT TERM
+  trap end_preparations EXIT
   for step in "${STEPS[@]}"; do
     number=$((number + 1))
     # While this one waited for the lock, another set-up may have done the step.
     if ! is_done "$step"; then
       run "$step" "[$number/${#STEPS[@]}]"
     fi
+    [[ $step != */1-packages.sh ]] || prepare_others
   done
+}
+
+PREPARING=()
+
+# Begin what can be done of the steps to come beside others. Each is a process group of its own.
+prepare_others() {
+  local step
+  for step in "${STEPS[@]}"; do
+    # shellcheck source=/dev/null
+    if (. "$step" && declare -F prepare >/dev/null) && ! is_done "$step"; then
+      setsid bash -euo pipefail -O inherit_errexit -c '. "$0"; . "$1"; prepare' "$PROJECT/setup/common.sh" "$step" \
+        {LOCK}>&- {USE}>&- </dev/null &>"$LOGS/$(basename --suffix=.sh "$step").prepare.log" &
+      PREPARING+=($!)
+    fi
+  done
+}
+
+end_preparations() {
+  local group
+  for group in "${PREPARING[@]}"; do
+    kill -- "-$group" 2>/dev/null || true
+  done
+}
+
+# About how long the steps that are not done will take: ", about 5 min left"; nothing if nobody knows.
+time_left() {
+  local step seconds=0
+  for step in "${STEPS[@]}"; do
+    # shellcheck source=/dev/null
+    is_done "$step" || seconds=$((seconds + $(. "$step" && echo "${takes:-0}")))
+  done
+  ((seconds == 0)) || printf ', about %d min left on two cores' $(((seconds + 59) / 60))
 }
 
 add_optional() { # KIND/NAME…
@@ -119,7 +157,7 @@ run() { # STEP POSITION
   # The step does not inherit the locks: a daemon started by a package would keep them.
   if in_step "$1" act {LOCK}>&- {USE}>&- </dev/null 2>&1 | show "$title" "$log" && in_step "$1" present; then
     printf '%s\n' "$stamp" >"$STAMPS/$(basename "$1")"
-    printf '%s: done in %s\n' "$title" "$(duration "$started")"
+    printf '%s: done in %s%s\n' "$title" "$(duration "$started")" "$(time_left)"
   else
     tail -n 25 "$log" >&2
     fail "$title failed: $remedy. Its log is $log; 'make setup' continues from here"

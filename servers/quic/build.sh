@@ -2,6 +2,7 @@
 # Builds quic_server, fetching Chromium's source first, and links it into the cache's bin folder.
 #
 # usage: build.sh               prints where quic_server is
+#        build.sh source        only fetches the source; prints where that is
 #        build.sh loader_fuzz   builds what of it reads response folders, with sanitizers; prints where that is
 #
 # The build tree is kept, one per Chromium version and compiler, so that an edit of ours recompiles only
@@ -62,9 +63,13 @@ link() {
 
 mkdir -p "$home"
 exec 9>"$home/lock"
-flock -n 9 || { echo "quic_server: waiting for another build to end" >&2; flock 9; }
+flock -n 9 || { echo "quic_server: waiting for another build, or for its source" >&2; flock 9; }
 
 chromium=$(cd "$here/../.." && python3 -m servers.quic.fetch)
+if [[ $target == source ]]; then
+  echo "$chromium"
+  exit
+fi
 version=$(basename "$chromium")
 find_compiler
 key=$(cd "$here" && { sources | xargs sha256sum; "$CXX" --version; } | sha256sum | cut -c 1-12)
@@ -73,7 +78,7 @@ program=$home/$version-$key/$target
 case $target in
   quic_server) tree=$home/tree-$version-$(basename "$CXX") options=(-DFUZZ=OFF) ;;
   loader_fuzz) tree=$home/fuzz-$version-$(basename "$CXX") options=(-DFUZZ=ON) && require_sanitizers ;;
-  *) fail "there is no $target to build, only quic_server and loader_fuzz" ;;
+  *) fail "there is no $target to build, only quic_server, loader_fuzz and source" ;;
 esac
 
 if [[ ! -x $program ]]; then

@@ -21,6 +21,10 @@ set(Protobuf_USE_STATIC_LIBS ON)
 find_package(Protobuf REQUIRED)
 find_package(ZLIB REQUIRED)
 
+# Headers are compiled once, not with each of the sources that include them: the whole build takes 8 CPU minutes instead
+# of 14. BoringSSL's libssl is left out, which then takes longer.
+include(headers.cmake)
+
 # What no server calls, by path: a third of quiche, and all that needs more of //url than a host's name.
 set(LEFT_OUT
   # HTTP/2 endpoints; header_validator.cc serves HTTP/3 too
@@ -95,7 +99,6 @@ foreach(source ${quiche_sources})
 endforeach()
 
 add_library(quiche STATIC ${quiche_sources} platform/quiche_googleurl_impl.cc)
-# 8 CPU minutes for the whole build instead of 20.
 set_target_properties(quiche PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
 # No warnings: these are not our files.
 target_compile_options(quiche PRIVATE -w)
@@ -109,3 +112,4 @@ target_link_libraries(quiche PUBLIC ssl crypto ZLIB::ZLIB protobuf::libprotobuf-
   absl::log_flags absl::log_globals absl::log_initialize absl::memory absl::node_hash_map absl::node_hash_set absl::no_destructor
   absl::optional absl::span absl::stacktrace absl::status absl::statusor absl::str_format absl::strings
   absl::symbolize absl::synchronization absl::time)
+precompile(quiche quiche/quic/core/http/quic_spdy_session.h)

@@ -3,6 +3,7 @@
 
 title="system packages"
 remedy="see what apt says above"
+takes=55
 
 inputs() {
   cat "$TABLE"

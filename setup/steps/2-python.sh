@@ -3,6 +3,7 @@
 
 title="Python packages"
 remedy="can pip reach its package index?"
+takes=55
 
 VENV=$EYELEVEL_CACHE/venv
 PACKAGES=$PROJECT/requirements.txt

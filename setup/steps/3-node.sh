@@ -3,6 +3,7 @@
 
 title="Browsertime"
 remedy="can npm reach its package registry?"
+takes=13
 
 FOLDER=$EYELEVEL_CACHE/node
 

@@ -3,6 +3,7 @@
 
 title="film recorder"
 remedy="can cargo reach its package registry?"
+takes=30
 
 inputs() {
   cat "$PROJECT/setup/cargo" "$PROJECT/films/recorder/Cargo.toml" "$PROJECT/films/recorder/Cargo.lock"

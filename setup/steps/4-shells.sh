@@ -3,6 +3,7 @@
 
 title="network shells"
 remedy="can cargo reach its package registry?"
+takes=28
 
 inputs() {
   cat "$PROJECT/setup/cargo" "$PROJECT/shells/Cargo.toml" "$PROJECT/shells/Cargo.lock"

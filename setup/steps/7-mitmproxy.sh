@@ -3,6 +3,7 @@
 
 title="mitmproxy"
 remedy="can pip reach its package index?"
+takes=10
 
 VENV=$EYELEVEL_CACHE/mitmproxy
 PACKAGES=$PROJECT/setup/mitmproxy-requirements.txt

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import leaks
+from support.processes import still_there
 
 from base.namespaces import AS_ORDINARY_USER, namespaced
 from base.places import PROJECT
@@ -26,6 +27,7 @@ inputs() {{ cat inputs; }}
 present() {{ [[ -e $EYELEVEL_CACHE/{name} ]]; }}
 check_system() {{ :; }}
 missing() {{ cat missing 2>/dev/null || true; }}
+{further}
 act() {{
   echo {name} >>acted
   echo "acting on {name}"
@@ -47,15 +49,15 @@ class Checkout:
         (folder / "setup" / "steps").mkdir()
         (folder / "inputs").touch()
 
-    def add_step(self, file: str, action: str = ":") -> None:
+    def add_step(self, file: str, action: str = ":", further: str = "") -> None:
         name = file.partition("-")[2]
-        text = STEP.format(name=name, action=action)
+        text = STEP.format(name=name, action=action, further=further)
         (self.folder / "setup" / "steps" / f"{file}.sh").write_text(text)
 
     def add_optional_step(self, kind: str, name: str) -> None:
         folder = self.folder / "setup" / "optional" / kind
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.sh").write_text(STEP.format(name=name, action=":"))
+        (folder / f"{name}.sh").write_text(STEP.format(name=name, action=":", further=""))
 
     def setup(self, *prefix: str | Path, optional: Sequence[str] = (), **environment: str) -> tuple[int, str]:
         script = self.folder / "setup" / "setup.sh"
@@ -254,6 +256,45 @@ def test_an_interrupted_setup_goes_on_where_it_was(checkout: Checkout, tmp_path:
     checkout.add_step("2-second")
     assert checkout.setup()[0] == 0
     assert checkout.acted == ["packages", "second", "second"]
+
+
+def test_a_step_is_prepared_while_another_one_acts(checkout: Checkout, tmp_path: Path) -> None:
+    prepared = tmp_path / "prepared"
+    os.mkfifo(prepared)
+    checkout.add_step("2-second", f"read -r _ <{prepared}")
+    checkout.add_step("3-third", further=f"prepare() {{ echo preparing third; echo prepared >{prepared}; }}")
+    assert checkout.setup()[0] == 0
+    assert checkout.acted == ["packages", "second", "third"]
+    assert (checkout.cache / "log" / "3-third.prepare.log").read_text() == "preparing third\n"
+    assert checkout.setup() == (0, "")
+
+
+def test_a_step_that_could_not_be_prepared_is_made_in_its_turn(checkout: Checkout) -> None:
+    checkout.add_step("3-third", further="prepare() { exit 1; }")
+    assert checkout.setup()[0] == 0
+    assert checkout.acted == ["packages", "second", "third"]
+
+
+def test_an_interrupted_setup_ends_what_it_prepares(checkout: Checkout, tmp_path: Path) -> None:
+    reached, never = tmp_path / "reached", tmp_path / "never"
+    for fifo in (reached, never):
+        os.mkfifo(fifo)
+    checkout.add_step("2-second", f"read -r _ <{never}")
+    checkout.add_step("3-third", further=f"prepare() {{ sleep 600 & echo $! >{reached}; wait; }}")
+    with checkout.setting_up() as process:
+        sleeper = int(reached.read_text())
+        os.killpg(process.pid, signal.SIGINT)
+        assert "stopped" in process.communicate()[0]
+    assert still_there([sleeper]) == []
+
+
+def test_a_setup_says_how_long_the_other_steps_take(checkout: Checkout) -> None:
+    checkout.add_step("3-third", further="takes=290")
+    checkout.add_step("4-fourth", further="takes=11")
+    _, said = checkout.setup()
+    lines = [line for line in said.splitlines() if "done in" in line]
+    assert ["about 6 min left" in line for line in lines] == [True, True, False, False]
+    assert "about 1 min left" in lines[2] and "left" not in lines[3]
 
 
 def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_path: Path) -> None:
