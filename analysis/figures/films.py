@@ -13,6 +13,8 @@ from analysis.statistics.hypotheses import Pair
 from films.kept import completeness, film_of, frames
 
 STRIP_FRAMES = 8
+# A run is typical of its setting by these metrics, unless others are named.
+TYPICAL_BY = ("si", "plt")
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,21 @@ def disagreement(gain_table: pd.DataFrame, network: str, pair: Pair) -> list[str
     return list((table["si"] - table["plt"]).abs().sort_values(ascending=False, kind="stable").index)
 
 
+def nearest_to_medians(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.Index:
+    """The places of `runs`, which are of one setting, the most typical first: nearest to the medians of `metrics`, by
+    the sum of the distances, each as a share of its median. The first of equals comes first."""
+    times = runs[[*metrics]]
+    medians = times.median()
+    distance = ((times - medians).abs() / medians.where(medians > 0, 1)).sum(axis=1)
+    return distance.sort_values(kind="stable").index
+
+
 def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol: str) -> Shot | None:
-    """The run nearest to the median SI of its setting, among the valid runs that still have their film."""
-    if not {"si", "plt"} <= set(runs):
+    """The run nearest to the median SI and PLT of its setting, among the valid runs that still have their film."""
+    if not {"folder", *TYPICAL_BY} <= set(runs):
         return None
-    of_setting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=["si", "plt"])
-    distance = (of_setting["si"] - of_setting["si"].median()).abs()
-    for place in distance.sort_values(kind="stable").index if "folder" in of_setting else ():
+    of_setting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=[*TYPICAL_BY])
+    for place in nearest_to_medians(of_setting, TYPICAL_BY):
         if film := film_of(folder / str(of_setting.at[place, "folder"]), folder):
             row = of_setting.loc[place]
             metrics = {name: float(row[name]) for name in metrics_in(runs)}

@@ -160,8 +160,8 @@ def page_facts(campaign: CampaignTable, site: str) -> list[str]:
 
 def cards(campaign: CampaignTable, site: str, by_network: Sequence[NetworkAnswer]) -> list[Card]:
     """A card for each network."""
-    ends = [end for one in by_network for end in (one.low, one.high, one.gain)]
-    axis = Axis.of(ends, [one.margin for one in by_network])
+    ends = [end for one in by_network for end in (one.low, one.high)]
+    axis = Axis.of([one.gain for one in by_network], ends, [one.margin for one in by_network])
     return [_card(campaign, site, one, axis) for one in by_network]
 
 

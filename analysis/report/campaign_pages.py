@@ -4,12 +4,9 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from analysis.balance import place_test
-from analysis.figures.style import NETWORKS, title_with_label
 from analysis.findings import Findings
-from analysis.report.charts import Axis, interval, scale
 from analysis.report.first_screen import (
     TO_SHOW,
-    Line,
     deciding,
     has_wide_intervals,
     lines,
@@ -19,7 +16,8 @@ from analysis.report.first_screen import (
     success,
 )
 from analysis.report.level_ground import level_ground
-from analysis.report.page import VERDICT_CLASSES, environment, identity, page_basics, styles
+from analysis.report.lines import grouped
+from analysis.report.page import environment, identity, page_basics, styles
 from analysis.report.run_files import Links
 from analysis.report.section import ANSWER, EVERYTHING, PAPER, Section
 from analysis.report.sections.measured import validation_summary
@@ -27,7 +25,7 @@ from analysis.report.sentences import remarks, scope, warnings
 from analysis.report.warnings import of_balance
 from analysis.runs import CampaignTable
 from analysis.statistics.planning import POWER
-from analysis.text import label, level, listing, pair_label
+from analysis.text import label, level, listing
 
 PAGES = {ANSWER: "Answer", PAPER: "The paper", EVERYTHING: "Everything"}
 TEMPLATES = {ANSWER: "answer.html.j2", PAPER: "paper.html.j2", EVERYTHING: "everything.html.j2"}
@@ -60,12 +58,14 @@ def campaign_pages(
 def _answer_values(findings: Findings, sections: Sequence[Section]) -> dict[str, Any]:
     """The values that only the page of the answer shows."""
     campaign, exclusions = findings.campaign, findings["exclusions"]
+    compared = {label(pair.compared) for pair in findings.declared.family}
+    faster = f"{listing([*compared])} faster" if len(compared) == 1 else "faster"
     reasons = exclusions.groupby("gate")["excluded"].sum().sort_values(ascending=False, kind="stable")
     return {
         "css": styles("page.css", "answer.css"),
         "sentences": sentences(findings),
         "confidence": level(findings.declared.confidence),
-        "groups": _groups(lines(findings)),
+        "groups": grouped(lines(findings), "protocols", faster),
         "warnings": [*qualifications(findings), *warnings(findings)],
         "sections_with_text": [section for section in sections if section.paragraphs],
         "deciding": deciding(findings),
@@ -79,43 +79,6 @@ def _answer_values(findings: Findings, sections: Sequence[Section]) -> dict[str,
         "remarks": remarks(findings),
         "basis": _basis(campaign),
         "level_ground": level_ground(campaign, findings.declared.family),
-    }
-
-
-def _groups(all_lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """The lines of each metric for the page, by network, with their drawings on the metric's axis."""
-    groups = []
-    for metric in dict.fromkeys(line.metric for line in all_lines):
-        of_metric = [line for line in all_lines if line.metric == metric]
-        ends = [end for line in of_metric for end in (line.change, line.low, line.high)]
-        axis = Axis.of(ends, [line.margin for line in of_metric])
-        compared = {line.pair.compared for line in of_metric}
-        networks = {
-            name: [_row(line, axis) for line in of_metric if line.network == name]
-            for name in dict.fromkeys(line.network for line in of_metric)
-        }
-        groups.append(
-            {
-                "metric": metric,
-                "title": title_with_label(metric),
-                "has_one_pair": len({line.pair for line in of_metric}) == 1,
-                "faster": f"{label(*compared)} faster" if len(compared) == 1 else "faster",
-                "networks": [
-                    ({"name": label(name), "place": NETWORKS.get(name, "")}, rows) for name, rows in networks.items()
-                ],
-                "scale": scale(axis),
-            }
-        )
-    return groups
-
-
-def _row(line: Line, axis: Axis) -> dict[str, Any]:
-    return {
-        "pair": pair_label(line.pair.compared, line.pair.reference),
-        "kind": VERDICT_CLASSES[line.verdict],
-        "chart": interval(axis, line.change, line.low, line.high, line.margin, line.text),
-        "numbers": line.numbers,
-        "words": line.words,
     }
 
 

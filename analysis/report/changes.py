@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.campaign_changes import LOST, SLOW, SLOW_FACTOR, CampaignChange
-from analysis.report.page import environment, page_basics
+from analysis.report.lines import Line, grouped
+from analysis.report.page import environment, page_basics, styles
 from analysis.report.section import ReportTable, text_table
+from analysis.report.sentences import HEADLINE
 from analysis.report.warnings import of_missing_times
 from analysis.report.write import write_tables
 from analysis.runs import CampaignTable, records
@@ -65,13 +67,47 @@ SHARES: dict[Any, Any] = {
 
 def sentences(change: CampaignChange) -> list[str]:
     """The answer, and the facts that it rests on."""
-    return [_outcome(change), *_means(change), *_decision(change), *_others(change), *_caveats(change)]
+    return [
+        f"{answer(change)}: {_parts(change)}",
+        *_means(change),
+        *_decision(change),
+        *_others(change),
+        *_caveats(change),
+    ]
 
 
-def _outcome(change: CampaignChange) -> str:
+def answer(change: CampaignChange) -> str:
+    """The answer in a few words."""
+    return "B is worse" if change.is_worse else "No regression is shown"
+
+
+def _reasons(change: CampaignChange) -> list[str]:
+    """The other changes, and whether B is shown to be within the threshold."""
+    return [*_means(change), *_decision(change), *_others(change)]
+
+
+def _parts(change: CampaignChange) -> str:
     """The answer in three parts: typical load, slow loads, lost loads."""
-    answer = "B is worse" if change.is_worse else "No regression is shown"
-    return f"{answer}: {_typical(change)}; {_counted(change, SLOW)}; {_counted(change, LOST)}."
+    return f"{_typical(change)}; {_counted(change, SLOW)}; {_counted(change, LOST)}."
+
+
+def _lines(change: CampaignChange) -> list[Line]:
+    """The lines of the page: the changes over all sites."""
+    kinds = {FASTER: "sooner", SLOWER: "later"}
+    return [
+        Line(
+            row["metric"],
+            row["network"],
+            label(row["protocol"]),
+            "later" if row["worse"] else kinds.get(row["verdict"], "open"),
+            "worse" if row["worse"] else row["verdict"],
+            row["change"],
+            row["low"],
+            row["high"],
+            margin=math.nan,
+        )
+        for row in records(change.over_sites.sort_values("metric", key=lambda names: names != HEADLINE, kind="stable"))
+    ]
 
 
 def _threshold(change: CampaignChange) -> str:
@@ -306,7 +342,16 @@ def write(change: CampaignChange, into: Path) -> Path:
         write_tables([table for some in page_tables.values() for table in some], new / "tables")
         template = environment({}).get_template("changes.html.j2")
         html = template.render(
-            **page_basics(change.b.document), tables=page_tables, a=change.a, b=change.b, sentences=sentences(change)
+            **page_basics(change.b.document) | {"css": styles("page.css", "answer.css")},
+            tables=page_tables,
+            a=change.a,
+            b=change.b,
+            answer=answer(change),
+            parts=_parts(change),
+            reasons=_reasons(change),
+            groups=grouped(_lines(change), "protocols", "B faster"),
+            confidence=level(change.hypotheses.confidence),
+            warnings=_caveats(change),
         )
         (new / INDEX).write_text(html)
         write_json(new / JSON, document(change))

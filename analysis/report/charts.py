@@ -9,7 +9,7 @@ from markupsafe import Markup
 from analysis.text import whole_percent
 
 # An axis has this much more room than its farthest end, on both sides at least for LEAST_MARGINS margins and for
-# LEAST_SIDE of the other side, and at most for MOST; a longer interval ends in an arrow.
+# LEAST_SIDE of the other side. A longer interval than MOST may end in an arrow.
 ROOM, LEAST_MARGINS, LEAST_SIDE, MOST = 1.1, 2.0, 0.25, 1.0
 # The distances between ticks, of which an axis has at most MOST_TICKS.
 STEPS, MOST_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), 6
@@ -25,11 +25,13 @@ class Axis:
     high: float
 
     @classmethod
-    def of(cls, changes: Iterable[float], margins: Iterable[float]) -> "Axis":
-        """The axis for these `changes` and `margins` of equivalence, some of which may be NaN."""
+    def of(cls, changes: Iterable[float], ends: Iterable[float], margins: Iterable[float]) -> "Axis":
+        """The axis for these `changes`, for the `ends` of their intervals up to MOST, and for `margins` of equivalence,
+        some of which may be NaN."""
         margin = LEAST_MARGINS * max([one for one in margins if math.isfinite(one)], default=0.0)
-        known = [*(one for one in changes if math.isfinite(one)), -margin, margin]
-        low, high = max(-MOST, ROOM * min(known)), min(MOST, ROOM * max(known))
+        values = [*changes, *(min(max(end, -MOST / ROOM), MOST / ROOM) for end in ends), -margin, margin]
+        known = [change for change in values if math.isfinite(change)]
+        low, high = ROOM * min(known), ROOM * max(known)
         low, high = min(low, -LEAST_SIDE * high), max(high, -LEAST_SIDE * low)
         return cls(low, high) if low < high else cls(-0.1, 0.1)
 

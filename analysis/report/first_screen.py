@@ -3,7 +3,6 @@ decide what is open."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,8 @@ from analysis.figures.style import in_paper_order
 from analysis.findings import Findings
 from analysis.losses import LONGER, MORE
 from analysis.processor import DIFFERENT
+from analysis.report.lines import Line
+from analysis.report.page import VERDICT_CLASSES
 from analysis.report.sentences import HEADLINE, headline_rows
 from analysis.report.verdicts import AMONG, NOT_BY_PAGE, WORDS, beside, marked, slow_loads, verdict_table
 from analysis.report.warnings import REJECTED
@@ -33,7 +34,6 @@ from analysis.text import (
     listing,
     pair_label,
     percent,
-    percent_interval,
     plural,
     share,
     span,
@@ -58,37 +58,6 @@ NONE_DECLARED = (
 )
 
 
-@dataclass(frozen=True)
-class Line:
-    """The result of one declared comparison: in which metric, on which network, and of which protocols; the verdict in
-    words, with marks for what qualifies it; the `change`, with its interval from `low` to `high` (NaN if unknown); and
-    the `margin` within which a change counts as equivalent."""
-
-    metric: str
-    network: str
-    pair: Pair
-    verdict: str
-    words: str
-    change: float
-    low: float
-    high: float
-    margin: float
-
-    @property
-    def numbers(self) -> str:
-        """The change and its interval in percent."""
-        if not math.isfinite(self.change):
-            return "no runs to compare"
-        interval = percent_interval(self.low, self.high) if math.isfinite(self.low) else "too few runs for an interval"
-        return f"{percent(self.change)} ({interval})"
-
-    @property
-    def text(self) -> str:
-        """The line as a sentence."""
-        place = f"{label(self.metric)} on {label(self.network)}"
-        return f"{place}, {pair_label(self.pair.compared, self.pair.reference)}: {self.words}, {self.numbers}."
-
-
 def lines(findings: Findings) -> list[Line]:
     """The lines of all declared comparisons, the headline's metric first, by network in the paper's order."""
     metrics = sorted(findings.declared.family_metrics, key=lambda name: name != HEADLINE)
@@ -99,8 +68,8 @@ def lines(findings: Findings) -> list[Line]:
         Line(
             row["metric"],
             row["network"],
-            Pair(row["reference"], row["compared"]),
-            row["verdict"],
+            pair_label(row["compared"], row["reference"]),
+            VERDICT_CLASSES[row["verdict"]],
             marked(findings, row),
             *(row[name] for name in ("gain", "gain_low", "gain_high", "margin")),
         )

@@ -42,7 +42,7 @@ from measure.instruments.syns import read_syns
 from servers.matching import Kind
 
 # The line in which a shell reports that it was late (`shells/src/shell.rs`).
-LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at worst")
+LATE = re.compile(r"woke up more than \S+ ms late (\d+) times?, ([\d.]+) ms at worst")
 # The places, in Browsertime's document on a page, of the times of the load event and of the first paint.
 TIME_TO_LOAD, TIME_TO_PAINT = ("pageTimings", "pageLoadTime"), ("paintTiming", "first-paint")
 # The errors that may occur if a document does not have the expected form.

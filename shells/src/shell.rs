@@ -76,8 +76,8 @@ fn set_environment(command: &mut Command, label: &str, pair: &TunPair) {
 fn warn_of_lateness(report: &Report) {
     if report.late_wakeups > 0 {
         complain(&format!(
-            "woke up more than 1 ms late {} times, {:.1} ms at worst: the machine was too busy for exact times",
-            report.late_wakeups,
+            "woke up more than 1 ms late {}, {:.1} ms at worst: the machine was too busy for exact times",
+            counted(report.late_wakeups, "time"),
             report.worst_lateness as f64 / NANOS_PER_MILLISECOND as f64
         ));
     }
@@ -86,10 +86,14 @@ fn warn_of_lateness(report: &Report) {
 fn warn_of_losses(report: &Report) {
     if report.emulator_losses > 0 {
         complain(&format!(
-            "lost {} packets by itself: more came than this machine can carry at once",
-            report.emulator_losses
+            "lost {} by itself: more came than this machine can carry at once",
+            counted(report.emulator_losses, "packet")
         ));
     }
+}
+
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Turn the outcome of a shell's `main` into an exit status; an error is one line on stderr.

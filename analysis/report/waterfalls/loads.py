@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.figures.films import TYPICAL_BY, nearest_to_medians
 from analysis.runs import metrics_in, rows_of
 from analysis.text import listing
 from base.bounded import parse_json
@@ -27,8 +28,6 @@ PHASES = {
     "wait": "wait: from the request to the first byte of its response",
     "download": "download: the response, to its last byte",
 }
-# The median run of a setting is the run nearest to the medians of these metrics, unless one metric is asked for.
-JOINT_METRICS = ("si", "plt")
 # A page cannot show more requests legibly, and a HAR may come from a stranger.
 MOST_REQUESTS = 5000
 
@@ -105,14 +104,12 @@ def median_run(
     """
     if metric and metric not in runs:
         raise EyelevelError(f"the runs have no metric {metric}; they have {listing(metrics_in(runs))}")
-    names = [metric] if metric else [name for name in JOINT_METRICS if name in runs and runs[name].notna().any()]
+    names = [metric] if metric else [name for name in TYPICAL_BY if name in runs and runs[name].notna().any()]
     counting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=names)
     if counting.empty or not names:
         having = f" and has {metric}" if metric else ""
         raise EyelevelError(f"no run of {site} on {network} over {protocol} counts{having}")
-    medians = counting[names].median()
-    distance = ((counting[names] - medians).abs() / medians.where(medians > 0, 1)).sum(axis=1)
-    nearest = distance.sort_values(kind="stable").index
+    nearest = nearest_to_medians(counting, names)
     folders = counting["folder"].astype(str) if within and "folder" in counting else {}
     present = [place for place in nearest if within and place in folders and (within / folders[place] / HAR).is_file()]
     row: dict[str, Any] = counting.loc[(present or nearest)[0]].to_dict()

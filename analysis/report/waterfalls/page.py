@@ -34,7 +34,7 @@ NAME_SHARE = 14
 TICKS = 8
 LETTERS = "AB"
 # How `analysis.figures.films.typical` chooses the runs whose films a report shows.
-FILM_CHOICE = "of the runs that count and have their film, the nearest to their median SI"
+FILM_CHOICE = "of the runs that count and have their film, the nearest to their median SI and PLT"
 
 
 @dataclass(frozen=True)
