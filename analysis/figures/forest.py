@@ -33,6 +33,8 @@ from analysis.text import label
 PANEL_TICKS, COLUMN_TICKS = 3, 5
 # Above more panels there is only room for abbreviations.
 MOST_TITLES = 2
+# The space above and below the panels (inches).
+ABOVE, BELOW = 0.5, 0.42
 # A row of the y axis: a network with a pair, or a network's name above its pairs.
 Row = tuple[str, Pair | None]
 
@@ -53,7 +55,7 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
     places = np.array([place for place, (_, pair) in enumerate(rows) if pair])
     keys = pd.MultiIndex.from_tuples([(network, *pair) for network, pair in rows if pair])
     with figure_style():
-        figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.17 * len(rows)), layout="constrained")
+        figure = Figure(figsize=(PAGE_INCHES, ABOVE + BELOW + 0.17 * len(rows)))
         panels = np.atleast_1d(figure.subplots(1, len(metrics), sharey=True))
         for axes, metric in zip(panels, metrics, strict=True):
             of_metric = rows_of(table, metric=metric).set_index(["network", *Pair._fields]).reindex(keys)
@@ -71,8 +73,20 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
         panels[0].plot([], [], "o-", color=BLACK, markersize=3, label="change of the means")
         panels[0].plot([], [], "D-", color=ORANGE, markersize=3, label="change within blocks")
         figure.supxlabel(DIRECTIONS, fontsize=8)
-        figure.legend(loc="outside upper center", ncols=2)
+        figure.legend(loc="upper center", ncols=2)
+        _place(figure, panels[0])
         return figure
+
+
+def _place(figure: Figure, first: Axes) -> None:
+    """Place the panels of `figure`, the `first` of which has the names of the rows. Matplotlib's constrained layout of
+    so many panels is another one from time to time, and a report's files are to be the same each time."""
+    width, height = figure.get_size_inches()
+    figure.draw_without_rendering()
+    names = (first.bbox.x0 - first.yaxis.get_tightbbox().x0) / figure.dpi
+    figure.subplots_adjust(
+        left=names / width + 0.01, right=0.985, bottom=BELOW / height, top=1 - ABOVE / height, wspace=0.08
+    )
 
 
 def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str, pairs: Sequence[Pair]) -> Figure:

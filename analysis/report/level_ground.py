@@ -132,11 +132,13 @@ def _measured(
     levels = [aspect.name for aspect in measured if aspect not in uneven]
     if different:
         which = listing([one.name for one in texts if one_transport or one.name != ROUND_TRIPS])
-        sentences = [f"{names} {differ} in {which}.", f"Measured before the first run: {different}."]
-        sentences += [f"Matched in everything else that was measured: {listing(levels)}."] if levels else []
-    else:
-        sentences = [f"{names} are matched in everything that was measured: {listing(levels)}."] if levels else []
-    return [*sentences, f"The transports themselves differ in {of_transport}."] if of_transport else sentences
+        how = f"differ in {of_transport}, and besides the transport in" if of_transport else f"{differ} in"
+        sentences = [f"{names} {how} {which}.", f"Measured before the first run: {different}."]
+        return [*sentences, *([f"Matched in everything else that was measured: {listing(levels)}."] if levels else [])]
+    if not of_transport:
+        return [f"{names} are matched in everything that was measured: {listing(levels)}."] if levels else []
+    matched = f", and are matched in everything else that was measured: {listing(levels)}" if levels else ""
+    return [f"{names} differ in {of_transport}{matched}."]
 
 
 def _both_seen(campaign: CampaignTable, documents: Sequence[Mapping[str, Any]]) -> list[BothSeen]:

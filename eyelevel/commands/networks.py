@@ -130,4 +130,4 @@ def main(net: str | None, seconds: float, into: Path, as_json: bool) -> None:
     give_to_caller(into, RESULTS)
     print_line(console, f"rates and round-trip times over time: {into / DRAWING}.png")
     if not net:
-        suggest("eyelevel networks --net NAME")
+        suggest("make networks NET=NAME")

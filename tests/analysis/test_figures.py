@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -31,6 +32,7 @@ from analysis.figures import (
 from analysis.figures.films import Shot, Strip
 from analysis.report.sections.films import strip_figure
 from analysis.samples import samples_of
+from analysis.statistics.contrasts import RATIO
 from analysis.statistics.gain import gains
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import SIGNIFICANT_P
@@ -40,6 +42,7 @@ from base.places import PROJECT
 from eyelevel.simulate import Truth
 from studies.downloads import figure2
 
+COMPARISONS = hypotheses.load().comparisons
 TRUTH = Truth(sites=5, networks=("dsl", "lte"), runs=4, effects={"quic": -0.1, "tcp+": -0.05}, effect_sd=0.03)
 
 
@@ -51,6 +54,25 @@ def samples() -> Samples:
 @pytest.fixture(scope="module")
 def gain_table(samples: Samples) -> pd.DataFrame:
     return gains(samples, hypotheses.load().comparisons)
+
+
+def test_many_panels_are_placed_the_same_way_each_time() -> None:
+    networks, metrics, pairs = ("dsl", "lte", "da2gc", "mss"), ("fvc", "lvc", "vc85", "si", "plt"), [*COMPARISONS]
+    rows = [
+        {"network": network, "metric": metric, "reference": pair.reference, "compared": pair.compared}
+        for network, metric, pair in product(networks, metrics, pairs)
+    ]
+    changes = np.random.default_rng(1).uniform(-0.4, 0.3, len(rows))
+    table = pd.DataFrame(rows).assign(
+        **{name: changes + off for name, off in zip(("gain_low", "gain", "gain_high"), (-0.1, 0, 0.1), strict=True)},
+        **dict.fromkeys(RATIO, changes),
+    )
+    figures = [forest.draw(table, networks, metrics, pairs) for _ in range(5)]
+    for figure in figures:
+        figure.draw_without_rendering()
+    first, *others = [[axes.get_position().bounds for axes in figure.axes] for figure in figures]
+    assert [places for places in others if places != first] == []
+    assert type_and_overhang(figures[0])[1] <= 0
 
 
 def test_figure_3_is_a_grid_of_networks_and_metrics(gain_table: pd.DataFrame) -> None:

@@ -43,7 +43,7 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     assert "<h1>For demo-light.example, " in page
     # A typical load over each protocol, in eight pictures.
     assert page.count('src="data:image/jpeg;base64,') == 16
-    assert "Differences besides the transport" in page
+    assert "Differences between the protocols" in page
     assert (folder / "report" / "index.html").exists()
     # The answer names the properties of the servers that it ignores, and the command that takes them into account.
     (command,) = re.findall(

@@ -58,14 +58,15 @@ def both(pair: Pair) -> dict[str, dict[str, Any]]:
 
 def test_tcp_plus_and_quic_differ_in_back_off_and_order_in_the_machines_numbers() -> None:
     assert paragraph(STOCK, both(STOCK), on=("dsl", "lte", "da2gc", "mss")) == (
-        "QUIC and TCP+ differ besides the transport in window kept after one loss, bytes in front of an urgent "
-        "response, bytes sent against priority, incremental responses sent in turns and other responses sent in turns. "
+        "QUIC and TCP+ differ in round trips before the first request (1.1 against 2.1), and besides the transport in "
+        "window kept after one loss, bytes in front of an urgent response, bytes sent against priority, incremental "
+        "responses sent in turns and other responses sent in turns. "
         "Measured before the first run: window kept after one loss "
         "(0.85 against 0.70); bytes in front of an urgent response (2 kB against 548 kB); bytes sent against priority"
         " (0 % against 33 %); incremental responses sent in turns (76 % against 0 %); other responses sent in turns "
         "(89 % against 0 %). Matched in everything else that was measured: congestion control, initial window, pacing "
-        "of a flight, window after a pause and pictures asked for at once. The transports themselves differ in round "
-        "trips before the first request (1.1 against 2.1). Set differently, but not measured in this campaign: "
+        "of a flight, window after a pause and pictures asked for at once. Set differently, but not measured in this "
+        "campaign: "
         "whether the browser knows beforehand what servers speak (yes against no); backup connections of the browser "
         "(none against after 250 ms without an answer). The window kept matters where packets are lost: on DA2GC "
         "(3.3 %) and MSS (6 %)."
@@ -75,10 +76,10 @@ def test_tcp_plus_and_quic_differ_in_back_off_and_order_in_the_machines_numbers(
 def test_a_level_pair_is_level_in_everything_that_was_measured() -> None:
     text = paragraph(LEVEL, both(LEVEL))
     assert text.startswith(
-        "quic+1con and tcp+level are matched in everything that was measured: congestion control, window kept after "
-        "one loss, bytes in front of an urgent response, bytes sent against priority, incremental responses sent in "
-        "turns, other responses sent in turns, initial window, pacing of a flight, window after a pause and pictures "
-        "asked for at once."
+        "quic+1con and tcp+level differ in round trips before the first request (1.1 against 2.1), and are matched in "
+        "everything else that was measured: congestion control, window kept after one loss, bytes in front of an "
+        "urgent response, bytes sent against priority, incremental responses sent in turns, other responses sent in "
+        "turns, initial window, pacing of a flight, window after a pause and pictures asked for at once."
     )
     assert "Set differently" not in text
     assert "differ besides" not in text and "where packets are lost" not in text
@@ -93,7 +94,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"turns_others": 0.84}, "other responses sent in turns (84 % against 0 %)"),
     ({"pictures_at_once": 6}, "pictures asked for at once (6 of 8 against 8 of 8)"),
     ({"congestion_control": "bbr"}, "congestion control (bbr against cubic)"),
-    ({"request_after_s": 0.312}, "themselves differ in round trips before the first request (3.1 against 2.1)."),
+    ({"request_after_s": 0.312}, "differ in round trips before the first request (3.1 against 2.1), and "),
     ({"flights": [[[0, 7000], [0.03, 8000]], [[0, 150_000], [0.03, 150_000]]]}, "initial window (15 kB against 46 kB)"),
     (
         {"flights": [[[0, 23_000], [0, 23_000]], [[0, 150_000], [0.03, 150_000]]]},
@@ -114,7 +115,7 @@ def test_each_number_that_is_not_level_is_told(change: dict[str, Any], sentence:
     assert sentence in text
     # The text mentions no other difference, apart from the transports' numbers of round trips, which it always
     # mentions. The name of a difference is also in the first sentence.
-    named = 0 if sentence.startswith("themselves") else 1 + sentence.partition(" (")[0].count(" against ")
+    named = 0 if sentence.startswith("differ in round trips") else 1 + sentence.partition(" (")[0].count(" against ")
     assert text.count(" against ") == level.count(" against ") + named
 
 

@@ -138,7 +138,9 @@ def test_everybody_can_read_a_page(page: str, browser: Browser, campaign: Path) 
 @opening(ANSWER)
 def test_the_answer_says_in_what_protocols_differ_besides_the_transport(opened: Browser) -> None:
     (text,) = opened.run("return [...document.querySelectorAll('#differences li')].map((one) => one.textContent)")
-    assert text.startswith("QUIC and TCP+ differ besides the transport in window kept after one loss, ")
+    assert text.startswith(
+        "QUIC and TCP+ differ in round trips before the first request (1.1 against 2.1), and besides "
+    )
     assert "window kept after one loss (0.85 against 0.70)" in text
 
 
