@@ -83,7 +83,9 @@ def _place(figure: Figure, first: Axes) -> None:
     so many panels is another one from time to time, and a report's files are to be the same each time."""
     width, height = figure.get_size_inches()
     figure.draw_without_rendering()
-    names = (first.bbox.x0 - first.yaxis.get_tightbbox().x0) / figure.dpi
+    extent = first.yaxis.get_tightbbox()
+    assert extent is not None, "a panel without labels"
+    names = (first.bbox.x0 - extent.x0) / figure.dpi
     figure.subplots_adjust(
         left=names / width + 0.01, right=0.985, bottom=BELOW / height, top=1 - ABOVE / height, wspace=0.08
     )
