@@ -14,6 +14,7 @@ from analysis.findings import Findings, Table
 from analysis.report.answer_sentences import ends
 from analysis.report.first_screen import CONTRADICTED, doubts, further_runs, sentence
 from analysis.report.sentences import HEADLINE, headline_rows
+from analysis.report.variants import of_variants
 from analysis.report.verdicts import AMONG, NOT_BY_PAGE, slow_loads
 from analysis.report.warnings import POST_HOC
 from analysis.runs import CampaignTable, records, rows_of
@@ -45,7 +46,7 @@ def findings_of(campaign: CampaignTable, declaration: Hypotheses) -> LazyFinding
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The `sentences`: one for each declared pair of protocols, and what must be known of all.
+    """The `sentences`: one for each variant of a site, and for each declared pair; and what must be known of all.
 
     `runs`: the number of runs of each setting with which all of it is probably decided; None if nothing is open, or if
     that is unknown or needs more than MOST_RUNS further ones. `waterfall`: the variables of `make waterfall` for two
@@ -60,7 +61,7 @@ class Conclusion:
 def conclusion(findings: Findings) -> Conclusion:
     """The conclusion of a campaign, in the metric of the report's headlines."""
     table = headline_rows(findings)
-    sentences = []
+    sentences = of_variants(findings)
     for names, rows in table.groupby(["reference", "compared"], sort=False):
         pair = Pair(*names)
         first, *others = contrasts = records(rows)

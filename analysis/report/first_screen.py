@@ -18,6 +18,7 @@ from analysis.processor import DIFFERENT
 from analysis.report.lines import Line
 from analysis.report.page import VERDICT_CLASSES
 from analysis.report.sentences import HEADLINE, headline_rows
+from analysis.report.variants import of_variants
 from analysis.report.verdicts import AMONG, NOT_BY_PAGE, WORDS, beside, marked, slow_loads, verdict_table
 from analysis.report.warnings import REJECTED
 from analysis.runs import records, rows_of
@@ -104,7 +105,7 @@ def question(findings: Findings) -> str:
 
 
 def sentences(findings: Findings) -> list[str]:
-    """The answer in the headline's metric: a sentence for each declared pair."""
+    """The answer in the headline's metric: a sentence for each variant of a site, and for each declared pair."""
     groups: dict[Pair, list[dict[str, Any]]] = {}
     for row in records(headline_rows(findings)):
         groups.setdefault(Pair(row["reference"], row["compared"]), []).append(row)
@@ -116,7 +117,7 @@ def sentences(findings: Findings) -> list[str]:
         if any(slow_loads(findings, row) for row in rows):
             text += f" {CONTRADICTED}"
         texts.append(text)
-    return texts or [NONE_DECLARED]
+    return [*of_variants(findings), *(texts or [NONE_DECLARED])]
 
 
 def sentence(findings: Findings, pair: Pair, rows: Sequence[Mapping[str, Any]]) -> str:

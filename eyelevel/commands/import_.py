@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from base.errors import EyelevelError
 from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 from record import formats
@@ -27,6 +28,9 @@ def main(source: Path, name: str | None, url: str | None, keep_cookies: bool, al
     from record.summary import summary
 
     folder = site_folder(name or formats.name_of(source))
+    if folder.exists():
+        # Campaigns may rest on that recording, which cannot be made again.
+        raise EyelevelError(f"{folder} exists; name the new site with NAME=, or remove it")
     site = import_recording(source, folder, url, keep_cookies=keep_cookies, allow_changed=allow_changed)
     click.echo(summary(site))
     suggest(make_line("close", {"SITES": site.name}))

@@ -1,5 +1,6 @@
 """Variants are compared with their originals, in pairs of runs that were measured side by side."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,6 +9,9 @@ import pytest
 from support.analysis_truth import campaign_table
 
 from analysis import hypotheses
+from analysis.report.conclusion import conclusion, findings_of
+from analysis.report.first_screen import sentences
+from analysis.report.variants import of_variants
 from analysis.runs import CampaignTable
 from analysis.statistics.outcomes import FASTER, NOT_DECIDED
 from analysis.variants import variants
@@ -39,6 +43,26 @@ def test_a_variant_is_compared_with_its_own_original_alone_within_blocks() -> No
     # Runs scatter by 2 %. Blocks scatter by 30 %, which cancels within a block.
     assert table["change"].to_numpy() == pytest.approx(-0.1, abs=0.02)
     assert (table["verdict"] == FASTER).all()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "words"),
+    [
+        (
+            12,
+            r"On LTE, shop@small appears [\d.]+ % sooner than shop over TCP \(95 % interval \d+ to \d+ %, 12 pairs\) ",
+        ),
+        (
+            2,
+            r"On LTE, it is not decided whether shop@small appears sooner than shop over TCP \(95 % .* 2 pairs\) and ",
+        ),
+    ],
+)
+def test_the_answer_begins_with_the_variant(blocks: int, words: str) -> None:
+    findings = findings_of(measured(plan(SITES, ["lte"], PROTOCOLS, blocks, 1)), hypotheses.load())
+    (first,) = of_variants(findings)
+    assert re.match(words, first), first
+    assert sentences(findings)[0] == conclusion(findings).sentences[0] == first
 
 
 def test_a_variant_that_was_added_later_has_no_pairs_of_what_was_measured_before() -> None:

@@ -7,10 +7,14 @@ import pytest
 from click.testing import CliRunner
 
 from base.errors import EyelevelError
+from eyelevel.commands import import_
 from eyelevel.program import program
 from eyelevel.requirements import require_networks, require_one_protocol
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES
+from record.demo import generate
+from record.layout import INDEX
+from record.site import write_site
 from studies.states.measure import StatesMethod
 from tuning import networks, protocols
 
@@ -44,3 +48,14 @@ def test_results_that_cannot_be_written_are_refused_before_anything_is_validated
     text = f"{tmp_path}/file/results cannot be written (Not a directory); --results names another folder"
     assert str(done.exception) == text
     assert "measuring" not in done.output
+
+
+def test_an_import_does_not_replace_a_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = write_site(generate("demo-light"), tmp_path / "recording")
+    monkeypatch.setattr(import_, "site_folder", (tmp_path / "sites").joinpath)
+    command = ["import", str(recording.folder), "--name", "shop"]
+    assert CliRunner().invoke(program, command).exit_code == 0
+    before = (tmp_path / "sites" / "shop" / INDEX).read_bytes()
+    done = CliRunner().invoke(program, command)
+    assert str(done.exception) == f"{tmp_path}/sites/shop exists; name the new site with NAME=, or remove it"
+    assert (tmp_path / "sites" / "shop" / INDEX).read_bytes() == before
