@@ -62,6 +62,7 @@ prepare_others() {
   for step in "${STEPS[@]}"; do
     # shellcheck source=/dev/null
     if (. "$step" && declare -F prepare >/dev/null) && ! is_done "$step"; then
+      # shellcheck disable=SC2016  # the new bash expands them
       setsid bash -euo pipefail -O inherit_errexit -c '. "$0"; . "$1"; prepare' "$PROJECT/setup/common.sh" "$step" \
         {LOCK}>&- {USE}>&- </dev/null &>"$LOGS/$(basename --suffix=.sh "$step").prepare.log" &
       PREPARING+=($!)
