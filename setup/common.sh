@@ -5,7 +5,10 @@ PROJECT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 EYELEVEL_CACHE=$(realpath -m "${EYELEVEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/eyelevel}")
 export EYELEVEL_CACHE
 
+FAILED=
 fail() {
+  # shellcheck disable=SC2034  # setup.sh looks at it when it ends
+  FAILED=yes
   printf 'eyelevel: %s\n' "$*" >&2
   exit 1
 }

@@ -42,8 +42,8 @@ main() {
   mkdir -p "$STAMPS" "$LOGS"
   mark_cache
   lock
-  trap 'printf "\nstopped; the steps that are done are kept, and the next set-up continues with the others\n" >&2; exit 130' INT TERM
-  trap end_preparations EXIT
+  # No trap for INT and TERM: bash 5.2 cannot read one that comes while it expands $(…), and goes on without it.
+  trap end EXIT
   for step in "${STEPS[@]}"; do
     number=$((number + 1))
     # While this one waited for the lock, another set-up may have done the step.
@@ -52,8 +52,10 @@ main() {
     fi
     [[ $step != */1-packages.sh ]] || prepare_others
   done
+  COMPLETE=yes
 }
 
+COMPLETE=
 PREPARING=()
 
 # Begin what can be done of the steps to come beside others. Each is a process group of its own.
@@ -70,8 +72,10 @@ prepare_others() {
   done
 }
 
-end_preparations() {
+end() {
   local group
+  [[ $COMPLETE || $FAILED ]] ||
+    printf '\nstopped; the steps that are done are kept, and the next set-up continues with the others\n' >&2
   for group in "${PREPARING[@]}"; do
     kill -- "-$group" 2>/dev/null || true
   done
