@@ -21,10 +21,9 @@ from analysis.figures.films import strips, typical
 from analysis.figures.style import BLUE, VERMILION, figure_style
 from analysis.runs import load, records, rows_of
 from analysis.statistics.outcomes import FASTER, NOT_DECIDED
-from analysis.text import label, level, listing, percent, plural
+from analysis.text import label, level, listing, percent
 from base.places import PROJECT
 from dataset.declaration import HYPOTHESES
-from dataset.table import read_given_up
 from eyelevel.commands.try_ import NETWORK, PROTOCOLS, SITE
 
 PICTURES = PROJECT / "docs" / "pictures"
@@ -39,11 +38,6 @@ NAMES = {
     "da2gc": "In-flight, air to ground (DA2GC)",
     "mss": "In-flight, satellite (MSS)",
 }
-# docs/contributors/history.md has the earlier test and its verdicts.
-CHOICE_OF_TEST = (
-    "The test was chosen after the measurement; with [the earlier "
-    "one](docs/contributors/history.md#the-reference-campaigns-report), LTE was not decided (p = 0.013)."
-)
 # Sizes of the figure in pixels: it is as wide as a phone's screen can show without making its type illegible.
 WIDTH, TOP, ROW, BOTTOM, MARGIN = 480, 34, 50, 30, 25
 LEAST, MOST, TICK = -0.3, 0.1, 0.1
@@ -122,33 +116,17 @@ def caption() -> str:
     return (
         "*How soon pages appear (Speed Index) over QUIC, compared with the paper's tuned TCP (TCP+): "
         f"{runs['valid'].sum()} loads of {runs['site'].nunique()} recorded pages, {of_each} over each protocol on each "
-        f"network; lines are 95 % intervals. Filled dots are shown, at p < {threshold:g} after correction for {tests} "
-        f"tests{_narrow(threshold, decided=True)}; hollow dots are not decided{_narrow(threshold, decided=False)}. "
-        f"{CHOICE_OF_TEST} {_not_counted(runs[~runs['valid']])} "
-        "[Limits](docs/reference.md#the-reference-campaign)*"
+        f"network; {(~runs['valid']).sum()} more do not count. Lines are 95 % intervals. Filled dots are shown, at p < "
+        f"{threshold:g} after correction for {tests} tests; hollow dots are not decided. {_narrow(threshold)}The test "
+        "was chosen after the measurement. [How sure this is, and what does not "
+        "count](docs/reference.md#the-reference-campaign)*"
     )
 
 
-def _narrow(threshold: float, *, decided: bool) -> str:
-    """In brackets, the rows of the figure that are decided, or not, by less than a tenth of the threshold."""
-    rows = [row for row in contrasts() if (row["verdict"] != NOT_DECIDED) is decided]
-    narrow = [row for row in rows if abs(row["p_corrected"] - threshold) < threshold / 10]
-    texts = [f"{label(row['network'])} narrowly, p = {row['p_corrected']:.4f}" for row in narrow]
-    return f" ({listing(texts)})" if texts else ""
-
-
-def _not_counted(excluded: pd.DataFrame) -> str:
-    """The sentence about the attempts `excluded` of the figure's protocols."""
-    withdrawn = sorted((entry.site, entry.network) for entry in read_given_up(REFERENCE))
-    others = [row for row in records(excluded) if (row["site"], row["network"]) not in withdrawn]
-    sites, networks, protocols = (
-        listing([label(name) for name in dict.fromkeys(names)])
-        for names in (*zip(*withdrawn, strict=True), [row["protocol"] for row in others])
-    )
-    return (
-        f"{plural('more load', len(excluded))} do not count: {len(excluded) - len(others)} of {sites}, withdrawn on "
-        f"{networks} since its picture keeps changing, and {len(others)} over {protocols} that were repeated."
-    )
+def _narrow(threshold: float) -> str:
+    """The sentence on the rows of the figure that are decided, or not, by less than a tenth of the threshold."""
+    narrow = [label(row["network"]) for row in contrasts() if abs(row["p_corrected"] - threshold) < threshold / 10]
+    return f"{listing(narrow)} {'are' if len(narrow) > 1 else 'is'} close to that threshold. " if narrow else ""
 
 
 def write_films(folder: Path) -> None:
