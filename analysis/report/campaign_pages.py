@@ -20,6 +20,7 @@ from analysis.report.lines import grouped
 from analysis.report.page import environment, identity, page_basics, styles
 from analysis.report.run_files import Links
 from analysis.report.section import ANSWER, EVERYTHING, PAPER, Section
+from analysis.report.sections.films import FILMS
 from analysis.report.sections.measured import validation_summary
 from analysis.report.sentences import remarks, scope, warnings
 from analysis.report.warnings import of_balance
@@ -67,6 +68,7 @@ def _answer_values(findings: Findings, sections: Sequence[Section]) -> dict[str,
         "confidence": level(findings.declared.confidence),
         "groups": grouped(lines(findings), "protocols", faster),
         "warnings": [*qualifications(findings), *warnings(findings)],
+        "films": next((section for section in sections if section.name == FILMS and section.figures), None),
         "sections_with_text": [section for section in sections if section.paragraphs],
         "deciding": deciding(findings),
         "to_show": TO_SHOW,

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.analyses import STAGES, begun
 from analysis.answer import MOST_RUNS
 from analysis.findings import Findings, Table
-from analysis.report.answer_sentences import ends
+from analysis.report.answer_sentences import digits, ends
 from analysis.report.first_screen import CONTRADICTED, doubts, further_runs, sentence
 from analysis.report.sentences import HEADLINE, headline_rows
 from analysis.report.variants import of_variants
@@ -104,14 +104,14 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
     if interval and row["verdict"] == NOT_DECIDED and row["gain_low"] * row["gain_high"] > 0:
         interval += " sooner" if row["gain_high"] < 0 else " later"
     facts = [
-        *([label(row["metric"])] if row["metric"] != HEADLINE else []),
+        "Speed Index" if row["metric"] == HEADLINE else label(row["metric"]),
         f"{level(findings.declared.confidence)} interval {interval}" if interval else "too few for an interval",
         f"{plural('load', row['blocks'])} of each" if len(sites) == 1 else plural("pair", row["blocks"]) + " of loads",
     ]
     known = f"({', '.join(facts)})"
     among = AMONG if row["word"].endswith(AMONG) else ""
     if row["verdict"] in (FASTER, SLOWER):
-        size = f"{100 * abs(row['gain']):.{0 if row['gain_high'] - row['gain_low'] >= 0.02 else 1}f} %"
+        size = f"{100 * abs(row['gain']):.{digits(row['gain_low'], row['gain_high'])}f} %"
         direction = "sooner" if row["verdict"] == FASTER else "later"
         return f"{compared} {showed} {pages} {size} {direction} than {reference} {on}{among} {known}."
     if row["verdict"] != NOT_DECIDED:
