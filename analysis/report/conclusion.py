@@ -20,6 +20,7 @@ from analysis.report.warnings import POST_HOC
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.spending import LOOKS
 from analysis.text import label, level, plural
 
 ALL_ANALYSES = ChainMap(*map(dict, STAGES))
@@ -48,9 +49,9 @@ def findings_of(campaign: CampaignTable, declaration: Hypotheses) -> LazyFinding
 class Conclusion:
     """The `sentences`: one for each variant of a site, and for each declared pair; and what must be known of all.
 
-    `runs`: the number of runs of each setting with which all of it is probably decided; None if nothing is open, or if
-    that is unknown or needs more than MOST_RUNS further ones. `waterfall`: the variables of `make waterfall` for two
-    loads of the largest difference, preferably a decided one; empty without any.
+    `runs`: the number of runs of each setting with which all of it is probably decided, or LOOKS[0] more if that is
+    unknown; None if nothing is open, or if that needs more than MOST_RUNS further ones. `waterfall`: the variables of
+    `make waterfall` for two loads of the largest difference, preferably a decided one; empty without any.
     """
 
     sentences: tuple[str, ...]
@@ -75,6 +76,8 @@ def conclusion(findings: Findings) -> Conclusion:
         sentences.append("This campaign is simulated: nothing in it was measured.")
     measured = [row for row in records(table) if row["blocks"]]
     further = [further_runs(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
+    # With too few runs for a forecast, the first further step is to the first look.
+    further = [LOOKS[0] if math.isnan(number) else number for number in further]
     runs = None
     if further and all(number <= MOST_RUNS for number in further):
         last = int(findings.campaign.runs["run"].max())

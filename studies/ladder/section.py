@@ -283,8 +283,8 @@ def _figure(
     caption = (
         f"From {label(lowest)} to {label(highest)} ({'; '.join(counts)}). Each bar begins where the one above it ends. "
         f"Lines: {level(confidence)} intervals, those of all rungs, parts and changes at once, with an arrow where "
-        "they extend farther; points: single sites; dotted: the end of the rungs. Below it: what else was changed in the "
-        "same blocks, outside of the ladder."
+        "they extend farther; points: single sites; dotted: the end of the rungs. Below it: what else was changed in "
+        "the same blocks, outside of the ladder."
     )
     if table["name"].str.contains(" + ", regex=False).any():
         caption += " Where rungs are missing, a bar has several changes, which the table lists."

@@ -73,7 +73,7 @@ def test_a_difference_near_zero_needs_too_many_loads_to_propose_them(tmp_path: P
 def test_one_load_is_too_few_for_an_interval_and_for_a_forecast(tmp_path: Path) -> None:
     result = concluded(tmp_path / "c", replace(ONE, runs=1))
     assert result.sentences[0].endswith("(Speed Index, too few for an interval, 1 load of each).")
-    assert result.runs is None
+    assert result.runs == 6
 
 
 def test_a_campaign_of_several_networks_has_a_sentence_for_each_pair() -> None:
