@@ -1,11 +1,14 @@
 """One check: the configured value, the measured value, and the tolerance between both."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from base.words import plural
 
 UNCHECKED = "not checked"
+# A reason that follows a value, as in `43% (the kernel's order is settled)`.
+SEEN = re.compile(r"\d.*? \((.+)\)")
 
 # The outcomes of a check.
 SUCCEEDED, FAILED, UNSUPPORTED = "succeeded", "failed", "unsupported"
@@ -46,7 +49,7 @@ def outcomes_in_words(outcomes: Iterable[tuple[str, bool]]) -> str:
     checked, unchecked_because, failed = 0, list[str](), 0
     for measured, passed in outcomes:
         if measured.startswith(UNCHECKED):
-            unchecked_because.append(measured.removeprefix(f"{UNCHECKED}: "))
+            unchecked_because.append(SEEN.sub(r"\1", measured.removeprefix(f"{UNCHECKED}: ")))
         else:
             checked, failed = checked + 1, failed + (not passed)
     texts = [f"{plural('check', checked - failed)} passed"]

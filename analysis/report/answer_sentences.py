@@ -152,11 +152,12 @@ def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
 def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
     """The runs that would decide an open answer, with the command for more runs."""
     difference = f"a difference of {level(answer.margin)} if there is one"
-    command = f"{_command_for(_runs_for(answer, campaign), site, campaign)}"
+    command = _command_for(_runs_for(answer, campaign), site, campaign)
     if math.isnan(answer.more_runs):
         return f"These are too few to say how many more would decide. For more: {command}"
     if math.isinf(answer.more_runs):
-        return f"More than {MOST_RUNS} runs more of each would be needed to show {difference}. For some more: {command}"
+        needed = f"More than {MOST_RUNS} runs more of each would be needed to show {difference}."
+        return f"{needed} More runs narrow the interval: {command}"
     return f"About {answer.more_runs:.0f} runs more of each would show {difference}: {command}"
 
 

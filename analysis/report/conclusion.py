@@ -49,8 +49,8 @@ def findings_of(campaign: CampaignTable, declaration: Hypotheses) -> LazyFinding
 class Conclusion:
     """The `sentences`: one for each variant of a site, and for each declared pair; and what must be known of all.
 
-    `runs`: the number of runs of each setting with which all of it is probably decided, or LOOKS[0] more if that is
-    unknown; None if nothing is open, or if that needs more than MOST_RUNS further ones. `waterfall`: the variables of
+    `runs`: the number of runs of each setting with which all that needs at most MOST_RUNS further ones is probably
+    decided, with LOOKS[0] where that is unknown; None if there is nothing of this kind. `waterfall`: the variables of
     `make waterfall` for two loads of the largest difference, preferably a decided one; empty without any.
     """
 
@@ -78,8 +78,9 @@ def conclusion(findings: Findings) -> Conclusion:
     further = [further_runs(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
     # With too few runs for a forecast, the first further step is to the first look.
     further = [LOOKS[0] if math.isnan(number) else number for number in further]
+    further = [number for number in further if number <= MOST_RUNS]
     runs = None
-    if further and all(number <= MOST_RUNS for number in further):
+    if further:
         last = int(findings.campaign.runs["run"].max())
         runs = max(findings.campaign.settings.runs or 0, last + math.ceil(max(further)))
     largest = min(measured, key=lambda row: (row["verdict"] == NOT_DECIDED, -abs(row["gain"])), default=None)

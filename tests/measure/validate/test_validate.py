@@ -38,6 +38,9 @@ def test_checks_are_counted_with_those_that_do_not_apply() -> None:
     assert words(one, wrong, left_out[0]) == (
         "1 check passed, 1 failed, 1 does not apply here (the link is off at times)"
     )
+    # A reason may follow what was seen.
+    seen = [unchecked("tcp", "bytes in front", f"{share}% (the order is settled)") for share in (43, 66)]
+    assert words(one, *seen) == "1 check passed, 2 do not apply here (the order is settled)"
 
 
 def failed(checks: Iterable[Check]) -> dict[str, Check]:
