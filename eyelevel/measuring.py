@@ -33,6 +33,7 @@ from measure.campaign.forecast import require_space
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.place import Place, measure_here
 from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import require_unused
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning, timekeeping
 from measure.validate.record import validate_pending, validate_worker
@@ -69,8 +70,10 @@ def carry_out(
     campaign = replace(campaign, lanes=lanes_of_campaign(campaign, options))
     require_consent(campaign, options, console)
     require_measurable(campaign, options)
+    # Whoever waited for the same campaign would resume it as it was before.
+    require_unused(campaign.folder)
     # The workers of a cluster lock their own machines; this machine only collects their results.
-    lock = nullcontext() if options.dask else measuring_alone("measuring")
+    lock = nullcontext() if options.dask else measuring_alone()
     with lock, interruptible(campaign.folder, options.again):
         budget = None if options.budget_s is None else Budget.of(options.budget_s)
         expected = estimate(campaign)

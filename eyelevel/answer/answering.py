@@ -31,6 +31,8 @@ from eyelevel.program import INTERRUPTED
 from eyelevel.runs import enough_runs
 from eyelevel.sections import sections_of
 from measure.campaign.campaign import Campaign
+from measure.campaign.results import require_unused
+from measure.host.exclusive import measuring_alone
 from measure.sites.completeness import digest
 from record.site import Site
 
@@ -44,18 +46,21 @@ def answer(options: Mapping[str, Any], again: str) -> None:
     console = Console(highlight=False)
     request = Request.of(options)
     recorder = Recorder(options["folder"], options["origin_ca"], options["allow_private"])
-    progress = Progress(console, request.is_limited, durations(request, validate=options["validate"]))
-    with stoppable(again):
+    require_unused(request.folder)
+    with stoppable(again), measuring_alone():
+        # The budget begins after the wait, and the other measurement may have changed the campaign.
+        request = Request.of(options)
+        progress = Progress(console, request.is_limited, durations(request, validate=options["validate"]))
         site = recorder.recorded(request.target, request.site, progress)
         if request.document:
             require_same_site(request.document, request.campaign(site))
         # Once a campaign has begun, its site no longer changes.
         completeness = recorder.closed(site, progress, fetch=not request.document)
         site = Site.load(site.folder)
-    faults = recording_faults(site, completeness)
-    for text in faults:
-        click.echo(f"eyelevel: WARNING: {text}", err=True)
-    measured(request, site, options, progress, again)
+        faults = recording_faults(site, completeness)
+        for text in faults:
+            click.echo(f"eyelevel: WARNING: {text}", err=True)
+        measured(request, site, options, progress, again)
     progress.begins("report", "writing the answer and the report")
     click.echo(reported(request.folder, faults, about_servers(site, request.loading, request.folder.name)))
 
