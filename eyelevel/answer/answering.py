@@ -30,10 +30,11 @@ from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.program import INTERRUPTED
 from eyelevel.runs import enough_runs
 from eyelevel.sections import sections_of
+from measure.campaign.budget import Budget, budget_for
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import require_unused
 from measure.host.exclusive import measuring_alone
-from measure.sites.completeness import digest
+from measure.sites.completeness import digest, read
 from record.site import Site
 
 # The time of a run on two cores (s), assumed before the page is known.
@@ -54,6 +55,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
         site = recorder.recorded(request.target, request.site, progress)
         if request.document:
             require_same_site(request.document, request.campaign(site))
+        require_affordable(request, site, progress)
         # Once a campaign has begun, its site no longer changes.
         completeness = recorder.closed(site, progress, fetch=not request.document)
         site = Site.load(site.folder)
@@ -77,9 +79,10 @@ def durations(request: Request, *, validate: bool) -> dict[str, float]:
 def measured(request: Request, site: Site, options: Mapping[str, Any], progress: Progress, again: str) -> None:
     """Validate, and measure the campaign of `request` with `site`. Raises EyelevelError."""
     campaign, budget = request.campaign(site), request.budget
-    left_s = budget.remaining_s - progress.left_s["validate"] - REPORT_S
+    other_s = progress.left_s["validate"] + REPORT_S
+    left_s = budget.remaining_s - other_s
     if campaign.auto and not request.document:
-        campaign = replace(campaign, runs=affordable_runs(campaign, left_s, budget.seconds - left_s))
+        campaign = replace(campaign, runs=affordable_runs(campaign, budget, other_s))
     expected_s = estimate(campaign).forecast.seconds
     progress.left_s["measure"] = min(expected_s, max(0.0, left_s)) if request.is_limited else expected_s
     if not options["validate"]:
@@ -95,8 +98,10 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
         on = ", ".join(campaign.networks)
         progress.begins("measure", f"{site.name} on {on}, {at_most}{plural('run', campaign.runs)} of each protocol")
 
-    budget_s = budget.remaining_s - REPORT_S if request.is_limited else None
-    how = MeasuringOptions(again, plain=options["plain"], validate=options["validate"], budget_s=budget_s)
+    budget_s = budget.remaining_s if request.is_limited else None
+    how = MeasuringOptions(
+        again, plain=options["plain"], validate=options["validate"], budget_s=budget_s, after_s=REPORT_S
+    )
     enough = enough_runs if campaign.auto else never_enough
     carry_out(campaign, how, progress.console, enough, when_validated=begin_measuring)
 
@@ -121,18 +126,27 @@ def require_same_site(document: CampaignDocument, campaign: Campaign) -> None:
             )
 
 
-def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
-    """How many runs of each setting fit into `left_s`, at most those of `campaign`; all other work takes `other_s`.
+def require_affordable(request: Request, site: Site, progress: Progress) -> None:
+    """Raise EyelevelError, before `site` is completed, if the budget of a new campaign is too small."""
+    if request.is_limited and not request.document:
+        steps = ("validate", "report") if read(site) else ("close", "validate", "report")
+        affordable_runs(request.campaign(site), request.budget, sum(progress.left_s[step] for step in steps))
 
-    Raises EyelevelError when the runs that fit are too few for any answer.
+
+def affordable_runs(campaign: Campaign, budget: Budget, other_s: float) -> int:
+    """How many runs of each setting fit into what remains of `budget`, at most those of `campaign`; other work takes
+    `other_s` of it.
+
+    Raises EyelevelError when they are too few: none, or too few for any verdict where the verdict ends the campaign.
     """
     each_s = estimate(replace(campaign, runs=1)).forecast.seconds
-    runs = min(campaign.runs, int(max(0.0, left_s) // each_s))
-    if runs < LOOKS[0]:
-        needed_m = (LOOKS[0] * each_s + other_s) / 60
+    runs = min(campaign.runs, int(max(0.0, budget.remaining_s - other_s) // each_s))
+    least = LOOKS[0] if campaign.auto else 1
+    if runs < least:
+        verdict = ", the minimum for any verdict," if campaign.auto else ""
         raise EyelevelError(
-            f"the budget is too small: {LOOKS[0]} runs of each, the minimum for any verdict, need {needed_m:.0f} "
-            f"minutes on {', '.join(campaign.networks)}; give BUDGET={needed_m + 1:.0f}m, fewer networks (NET), or RUNS"
+            f"the budget is too small for {plural('run', least)} of each{verdict} on {', '.join(campaign.networks)}; "
+            f"give at least BUDGET={budget_for(least * each_s + other_s)}, or fewer networks (NET)"
         )
     return runs
 

@@ -85,8 +85,8 @@ def measure_reference(
             for site in sites_of(declared.sites, corpus, console)
         ]
         campaign = campaign_of(declared, folder, sites, question)
-        budget_s = allowed.remaining_s - PACKAGE_S if allowed else None
-        options = MeasuringOptions(again, plain=plain, validate=validate, budget_s=budget_s)
+        budget_s = allowed.remaining_s if allowed else None
+        options = MeasuringOptions(again, plain=plain, validate=validate, budget_s=budget_s, after_s=PACKAGE_S)
         carry_out(
             campaign, options, console, announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder))
         )

@@ -45,6 +45,9 @@ def measure(
         campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
         planned = PlannedRuns(campaign, results, budget)
         planned.settle()
+        if nothing := planned.why_nothing(enough):
+            display([], planned.ended()).says(nothing)
+            return 0
         expected = planned.forecast()
         require_space(expected.bytes, campaign.folder)
         at_most = campaign.auto or (budget is not None and budget.remaining_s < expected.seconds)
@@ -103,6 +106,17 @@ class PlannedRuns:
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""
         return [run for block in self._blocks for run in self._open(block)]
+
+    def why_nothing(self, enough: Enough) -> str:
+        """Why there is nothing to measure, and what would be measured; "" if there is something. `enough` says which
+        cells need no more runs."""
+        if next(iter(self.open_blocks(enough)), None):
+            return ""
+        why, further = "no planned run is left", "a larger number of runs (RUNS)"
+        if self.open_runs():
+            why = "every network has enough runs"
+            further = "a fixed number of runs as another campaign (RUNS, CAMPAIGN)"
+        return f"nothing is measured: {why}; to measure more, give {further} or other networks (NET)"
 
     def runs_beyond_budget(self) -> int:
         """How many runs remain because the budget was used up, without those of cells that have enough."""

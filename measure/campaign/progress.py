@@ -127,6 +127,10 @@ class ProgressDisplay:
         line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {text} · {row.seconds:.1f} s{lane}{ending}"
         self._say(line, style=None if row.valid else "yellow")
 
+    def says(self, line: str) -> None:
+        """Print a line."""
+        self._say(line)
+
     def rejects(self, rows: Sequence[tuple[Row, Reason]]) -> None:
         """Show runs that no longer count, each with its reason."""
         for row, reason in rows:
