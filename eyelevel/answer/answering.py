@@ -143,9 +143,11 @@ def affordable_runs(campaign: Campaign, budget: Budget, other_s: float) -> int:
     runs = min(campaign.runs, int(max(0.0, budget.remaining_s - other_s) // each_s))
     least = LOOKS[0] if campaign.auto else 1
     if runs < least:
-        verdict = ", the minimum for any verdict," if campaign.auto else ""
+        runs_of_each = f"{plural('run', least)} of each protocol"
+        if campaign.auto:
+            runs_of_each += ", the minimum for any verdict,"
         raise EyelevelError(
-            f"the budget is too small for {plural('run', least)} of each{verdict} on {', '.join(campaign.networks)}; "
+            f"the budget is too small for {runs_of_each} on {', '.join(campaign.networks)}; "
             f"give at least BUDGET={budget_for(least * each_s + other_s)}, or fewer networks (NET)"
         )
     return runs

@@ -28,7 +28,7 @@ NAME = "eyelevel"
 # Folders in which every user may create files. The first is meant for locks, but on some systems only root can write
 # there.
 SHARED_FOLDERS = (Path("/run/lock"), Path("/dev/shm"))
-COMMAND_LETTERS = 160
+COMMAND_LETTERS = 300
 
 
 @contextmanager

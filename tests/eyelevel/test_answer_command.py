@@ -212,12 +212,14 @@ def test_the_budget_is_spent_on_as_many_runs_as_fit_and_refused_when_none_can_de
     assert affordable_runs(one, Budget.of(12.5 * each_s + 300), 300) == 12
     assert affordable_runs(one, Budget.of(1000 * each_s), 0) == 31
     least = budget_for(5 * each_s + 300)
-    with pytest.raises(EyelevelError, match=rf"5 runs of each, the minimum .* on dsl; give at least BUDGET={least}, "):
+    with pytest.raises(
+        EyelevelError, match=rf"5 runs of each protocol, the minimum .* on dsl; give at least BUDGET={least}, "
+    ):
         affordable_runs(one, Budget.of(4.5 * each_s + 300), 300)
     assert affordable_runs(one, Budget.of(read_budget(least)), 300) >= 5
     fixed = replace(one, auto=False)
     assert affordable_runs(fixed, Budget.of(1.5 * each_s), 0) == 1
-    with pytest.raises(EyelevelError, match="too small for 1 run of each on dsl"):
+    with pytest.raises(EyelevelError, match="too small for 1 run of each protocol on dsl"):
         affordable_runs(fixed, Budget.of(0.5 * each_s), 0)
 
 
@@ -350,10 +352,12 @@ def test_a_budget_too_small_for_any_run_is_refused_before_the_site_is_completed(
 ) -> None:
     (tmp_path / "sites" / "demo-light" / FILE).unlink()
     small = ("--net", "dsl", "--runs", "2", "--budget", f"{REPORT_S:.0f}s")
-    assert re.search(r"^the budget is too small for 1 run of each on dsl; give at least ", command(*small, status=1))
+    assert re.search(
+        r"^the budget is too small for 1 run of each protocol on dsl; give at least ", command(*small, status=1)
+    )
     assert not (tmp_path / "results").exists()
     of_none = ("--net", "dsl", "--budget", f"{REPORT_S:.0f}s")
-    assert "5 runs of each, the minimum for any verdict, on dsl" in command(*of_none, status=1)
+    assert "5 runs of each protocol, the minimum for any verdict, on dsl" in command(*of_none, status=1)
 
 
 @pytest.mark.slow
