@@ -4,9 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 T = TypeVar("T")
+
+
+class _TimeLeft(TimeRemainingColumn):
+    """The time left, once it is known."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.time_remaining is None else Text("time left ").append_text(super().render(task))
 
 
 def each_shown(
@@ -16,7 +24,7 @@ def each_shown(
 
     `expected_s` returns how long a step takes; only the ratios between steps matter.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("time left"), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), _TimeLeft())
     # There are few steps, so estimate the time left from all that are over.
     with Progress(*columns, console=console, transient=True, speed_estimate_period=3600) as progress:
         task = progress.add_task("", total=sum(map(expected_s, steps)))

@@ -42,5 +42,5 @@ def complete_now(
         AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
     )
     ours = OUR_RECORDER in site.recorder.get("tool", "") and not is_variant(site)
-    with measuring_alone("completing"):
+    with measuring_alone():
         return complete(site, completing, fetch=fetch and ours)

@@ -19,11 +19,13 @@ NETWORK_S, PROTOCOL_S = 15.0, 50.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """The open `runs` of a campaign, or their maximum if it `may_end_early`, and the `forecast` for all of them."""
+    """The open `runs` of a campaign, or their maximum if it `may_end_early`, and the `forecast` for all of them.
+    `first_s`: how long the first block with open runs takes."""
 
     runs: int
     forecast: Forecast
     may_end_early: bool = False
+    first_s: float = 0.0
 
     def __str__(self) -> str:
         at_most = "at most " if self.may_end_early else ""
@@ -37,14 +39,18 @@ def estimate(campaign: Campaign) -> Estimate:
     store, plan = FolderStore(campaign.folder, rows), campaign.plan()
     given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}
     elsewhere = store.made_elsewhere(plan)
-    runs = [
-        run
+    blocks = [
+        [
+            run
+            for run in block
+            if store.is_open(run, campaign.repeats) and run.cell not in given_up and run not in elsewhere
+        ]
         for block in plan
-        for run in block
-        if store.is_open(run, campaign.repeats) and run.cell not in given_up and run not in elsewhere
     ]
-    expected = forecast(runs, rows, campaign.folder, campaign.run_model(), campaign.lanes.runs_at_once)
-    return Estimate(len(runs), expected, campaign.auto)
+    runs, model = [run for block in blocks for run in block], campaign.run_model()
+    expected = forecast(runs, rows, campaign.folder, model, campaign.lanes.runs_at_once)
+    first = forecast(next(filter(None, blocks), []), rows, campaign.folder, model)
+    return Estimate(len(runs), expected, campaign.auto, first.seconds)
 
 
 def validation_s(networks: int, protocols: int) -> float:

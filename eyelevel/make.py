@@ -37,6 +37,8 @@ OWN_VARIABLES = {
     "BUSY": ("Number of busy processes that run at the same time", ("soak",)),
     "EYELEVEL_CACHE": ("Where setup installs (~/.cache/eyelevel)", ALL),
 }
+# The variable that has the meaning of another at a target that does not take that one.
+SAME = {"SITE": "NAME"}
 # These variables are not options, and any target may be given them: programs read them in their environment.
 OF_ENVIRONMENT = re.compile(r"EYELEVEL_\w+|PYTHON|(http|https|all|no)_proxy|(HTTP|HTTPS|ALL|NO)_PROXY")
 
@@ -133,7 +135,7 @@ def targets() -> dict[str, Target]:
 
 
 # Commands without a target: they are used in a replay, on a cluster or by developers.
-NO_TARGETS = {"edit", "demo", "load", "scheduler", "worker", "simulate"}
+NO_TARGETS = {"demo", "load", "scheduler", "worker", "simulate"}
 
 
 def command_lines(target: Target, given: Mapping[str, str]) -> list[list[str]]:
@@ -172,7 +174,7 @@ def require_known(goals: Collection[str], given: Collection[str]) -> None:
     known |= {name for goal in goals if goal in targets() for name in targets()[goal].variables}
     for name in given:
         if name not in known and not OF_ENVIRONMENT.fullmatch(name):
-            near = nearest(name, known)
+            near = nearest(name, known) or (SAME.get(name) if SAME.get(name) in known else None)
             remedy = f"did you mean {near}?" if near else f"it takes {', '.join(sorted(known))}"
             raise Misuse(f"make {' '.join(goals)} takes no {name}; {remedy}")
 

@@ -27,13 +27,14 @@ from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.program import INTERRUPTED
 from eyelevel.requirements import require_measurable
-from measure.campaign.budget import Budget
+from measure.campaign.budget import Budget, budget_for
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
 from measure.campaign.forecast import require_space
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.place import Place, measure_here
 from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import require_unused
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning, timekeeping
 from measure.validate.record import validate_pending, validate_worker
@@ -70,13 +71,20 @@ def carry_out(
     campaign = replace(campaign, lanes=lanes_of_campaign(campaign, options))
     require_consent(campaign, options, console)
     require_measurable(campaign, options)
+    # Whoever waited for the same campaign would resume it as it was before.
+    require_unused(campaign.folder)
     # The workers of a cluster lock their own machines; this machine only collects their results.
-    lock = nullcontext() if options.dask else measuring_alone("measuring")
+    lock = nullcontext() if options.dask else measuring_alone()
     with lock, interruptible(campaign.folder, options.again):
-        budget = None if options.budget_s is None else Budget.of(options.budget_s)
+        budget = None if options.budget_s is None else Budget.of(options.budget_s - options.after_s)
         expected = estimate(campaign)
         wanted = pending_validation(campaign) if options.validate and not options.dask else None
         first_s = validation_s(len(wanted.networks), len(wanted.protocols)) if wanted else 0.0
+        if budget and expected.runs and budget.seconds < (least_s := first_s + expected.first_s):
+            raise EyelevelError(
+                f"the budget is too small for {'validation and ' if wanted else ''}the first runs; give at least "
+                f"BUDGET={budget_for(least_s + options.after_s)}"
+            )
         print_line(console, f"{expected}{f', after about {in_words(first_s)} of validation' if first_s else ''}")
         for line in announcement(campaign):
             print_line(console, line)

@@ -23,7 +23,8 @@ class MeasuringOptions:
 
     `unnamed`: for a new campaign, the variables that decide how long it takes and that the user did not set. A long
     campaign with such variables needs consent, unless the user already `agreed` or `budget_s` limits the whole time,
-    validation included (s). The other fields are options of the command line.
+    validation included (s); `after_s` of it is for what the command does after the runs. The other fields are options
+    of the command line.
     """
 
     again: str
@@ -35,6 +36,7 @@ class MeasuringOptions:
     agreed: bool = False
     unnamed: Sequence[str] = ()
     budget_s: float | None = None
+    after_s: float = 0.0
 
     @classmethod
     def take(cls, options: dict[str, Any], **further: Any) -> "MeasuringOptions":

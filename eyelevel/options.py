@@ -102,7 +102,7 @@ OPTIONS: tuple[Option, ...] = (
         parameter="second",
         metavar="CAMPAIGN",
     ),
-    Option("URL", "The page, such as https://www.gnu.org/.", ("answer",)),
+    Option("URL", "The page, such as https://www.gnu.org/.", ("answer",), metavar="[URL]"),
     Option(
         "SITES",
         "URLs, or files with lines NAME URL; by default sites.txt.",

@@ -1,6 +1,7 @@
 """Variants of a site: `shop@no-fonts` is `shop` with some responses dropped, replaced or delayed, or with further
 header fields. A variant is a complete site; its recorder's entry also names its original and the edits."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -8,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from base.errors import EyelevelError, Misuse
+from base.text import nearest
 from record.connections import recorded_rtts
 from record.content import UndecodableContent, encode
 from record.http1 import NOT_IN_A_LINE, NOT_REPLAYED, SINGLE, TOKEN, MalformedMessage, require_sendable_fields
@@ -43,6 +45,15 @@ class Edit:
         # A bracket in a pattern means itself; fnmatch needs it in a set of one character.
         return fnmatchcase(url, self.pattern.replace("[", "[[]"))
 
+    def fault(self, urls: Sequence[str], site: str) -> str:
+        """Why this edit changed no response of `site`, which has these `urls`, and the URL that it may have meant: one
+        that it matches except for case, scheme, `www.` and a final slash, or else the most similar one."""
+        if any(map(self.matches, urls)):
+            return f"it changes none of the responses of {site} that it matches"
+        loose = replace(self, pattern=_loose(self.pattern))
+        near = next((url for url in urls if loose.matches(_loose(url))), None) or nearest(self.pattern, urls)
+        return f"it matches no response of {site}{f'; {near} is similar' if near else ''}"
+
 
 def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recording:
     """`site` after `edits`, applied in order, as a recording to store. `original_sha256` is the digest of `site`.
@@ -63,7 +74,8 @@ def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recordin
             touched += edited != exchange
             kept += [edited] if edited else []
         if not touched:
-            raise EyelevelError(f"--{edit.kind} {edit.pattern}: it matches no response of {site.name}")
+            fault = edit.fault([exchange.url for exchange in recording.exchanges], site.name)
+            raise EyelevelError(f"--{edit.kind} {edit.pattern}: {fault}")
         recording = replace(recording, exchanges=tuple(kept))
         lines.append(_line(edit, touched))
     made_of = {ORIGINAL: site.name, ORIGINAL_SHA256: original_sha256}
@@ -80,6 +92,10 @@ def require_think_time(site: Site, think_time: bool) -> None:
     edits = site.recorder.get(EDITS, "").split("; ")
     if not think_time and any(edit.startswith(f"{DELAY} ") for edit in edits):
         raise EyelevelError(f"{site.name} has delays, which need THINK_TIME=recorded")
+
+
+def _loose(url: str) -> str:
+    return re.sub(r"^(https?://)?(www\.)?", "", url.lower()).rstrip("/")
 
 
 def _line(edit: Edit, touched: int) -> str:

@@ -100,7 +100,7 @@ def main(site: str, net: str, runs: int, server: str | None, browser_name: str |
     """
     recorded, network = collection.load_site(site), choose_one("network", net, networks.load())
     rows = []
-    with measuring_alone("measuring what programs cost"):
+    with measuring_alone():
         for browser in all_browsers().values():
             if browser_name not in (None, browser.name) or missing_program(browser):
                 continue

@@ -83,7 +83,7 @@ def main(net: str, sites: str, lanes: str | None, rounds: int) -> None:
     """
     shared = requested_lanes(lanes) if lanes else kept_lanes(DEFAULT_BROWSER) or ONE_LANE
     pages = [load_site(name) for name in sites.split(",")]
-    with measuring_alone("this benchmark"):
+    with measuring_alone():
         for network in choose("network", net, networks.load()):
             alone = runs_per_hour(network, pages, rounds, ONE_LANE)
             number = shared.at_once.get(network.name, 1)

@@ -126,7 +126,7 @@ def make_all(plan: Plan, folder: Path, source: Mapping[str, Path]) -> Iterator[t
         (folder / name).mkdir(exist_ok=True)
     with (
         locked(folder, f"another process makes the comparison in {folder}"),
-        measuring_alone("comparing versions"),
+        measuring_alone(),
         checkout(source[BEFORE], plan.before, folder / "checkouts" / BEFORE) as before,
         checkout(source[AFTER], plan.after, folder / "checkouts" / AFTER) as after,
     ):

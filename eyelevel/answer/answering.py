@@ -31,9 +31,12 @@ from eyelevel.next_step import suggest
 from eyelevel.program import INTERRUPTED
 from eyelevel.runs import enough_runs
 from eyelevel.sections import sections_of
+from measure.campaign.budget import Budget, budget_for
 from measure.campaign.campaign import Campaign
 from measure.completing.completing import font_warnings
-from measure.sites.completeness import digest
+from measure.campaign.results import require_unused
+from measure.host.exclusive import measuring_alone
+from measure.sites.completeness import digest, read
 from record.site import Site
 
 # The time of a run on two cores (s), assumed before the page is known.
@@ -46,18 +49,22 @@ def answer(options: Mapping[str, Any], again: str) -> None:
     console = Console(highlight=False)
     request = Request.of(options)
     recorder = Recorder(options["folder"], options["origin_ca"], options["allow_private"])
-    progress = Progress(console, request.is_limited, durations(request, validate=options["validate"]))
-    with stoppable(again):
+    require_unused(request.folder)
+    with stoppable(again), measuring_alone():
+        # The budget begins after the wait, and the other measurement may have changed the campaign.
+        request = Request.of(options)
+        progress = Progress(console, request.is_limited, durations(request, validate=options["validate"]))
         site = recorder.recorded(request.target, request.site, progress)
         if request.document:
             require_same_site(request.document, request.campaign(site))
+        require_affordable(request, site, progress)
         # Once a campaign has begun, its site no longer changes.
         completeness = recorder.closed(site, progress, fetch=not request.document)
         site = Site.load(site.folder)
-    faults, films = recording_faults(site, completeness), font_warnings(site, completeness)
-    for text in [*faults, *films]:
-        click.echo(f"eyelevel: WARNING: {text}", err=True)
-    measured(request, site, options, progress, again)
+        faults, films = recording_faults(site, completeness), font_warnings(site, completeness)
+        for text in [*faults, *films]:
+            click.echo(f"eyelevel: WARNING: {text}", err=True)
+        measured(request, site, options, progress, again)
     progress.begins("report", "writing the answer and the report")
     servers = about_servers(site, request.loading, request.folder.name)
     text, more = reported(request.folder, faults, servers, films)
@@ -78,9 +85,10 @@ def durations(request: Request, *, validate: bool) -> dict[str, float]:
 def measured(request: Request, site: Site, options: Mapping[str, Any], progress: Progress, again: str) -> None:
     """Validate, and measure the campaign of `request` with `site`. Raises EyelevelError."""
     campaign, budget = request.campaign(site), request.budget
-    left_s = budget.remaining_s - progress.left_s["validate"] - REPORT_S
+    other_s = progress.left_s["validate"] + REPORT_S
+    left_s = budget.remaining_s - other_s
     if campaign.auto and not request.document:
-        campaign = replace(campaign, runs=affordable_runs(campaign, left_s, budget.seconds - left_s))
+        campaign = replace(campaign, runs=affordable_runs(campaign, budget, other_s))
     expected_s = estimate(campaign).forecast.seconds
     progress.left_s["measure"] = min(expected_s, max(0.0, left_s)) if request.is_limited else expected_s
     if not options["validate"]:
@@ -96,8 +104,10 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
         on = ", ".join(campaign.networks)
         progress.begins("measure", f"{site.name} on {on}, {at_most}{plural('run', campaign.runs)} of each protocol")
 
-    budget_s = budget.remaining_s - REPORT_S if request.is_limited else None
-    how = MeasuringOptions(again, plain=options["plain"], validate=options["validate"], budget_s=budget_s)
+    budget_s = budget.remaining_s if request.is_limited else None
+    how = MeasuringOptions(
+        again, plain=options["plain"], validate=options["validate"], budget_s=budget_s, after_s=REPORT_S
+    )
     enough = enough_runs if campaign.auto else never_enough
     carry_out(campaign, how, progress.console, enough, when_validated=begin_measuring)
 
@@ -122,18 +132,29 @@ def require_same_site(document: CampaignDocument, campaign: Campaign) -> None:
             )
 
 
-def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
-    """How many runs of each setting fit into `left_s`, at most those of `campaign`; all other work takes `other_s`.
+def require_affordable(request: Request, site: Site, progress: Progress) -> None:
+    """Raise EyelevelError, before `site` is completed, if the budget of a new campaign is too small."""
+    if request.is_limited and not request.document:
+        steps = ("validate", "report") if read(site) else ("close", "validate", "report")
+        affordable_runs(request.campaign(site), request.budget, sum(progress.left_s[step] for step in steps))
 
-    Raises EyelevelError when the runs that fit are too few for any answer.
+
+def affordable_runs(campaign: Campaign, budget: Budget, other_s: float) -> int:
+    """How many runs of each setting fit into what remains of `budget`, at most those of `campaign`; other work takes
+    `other_s` of it.
+
+    Raises EyelevelError when they are too few: none, or too few for any verdict where the verdict ends the campaign.
     """
     each_s = estimate(replace(campaign, runs=1)).forecast.seconds
-    runs = min(campaign.runs, int(max(0.0, left_s) // each_s))
-    if runs < LOOKS[0]:
-        needed_m = (LOOKS[0] * each_s + other_s) / 60
+    runs = min(campaign.runs, int(max(0.0, budget.remaining_s - other_s) // each_s))
+    least = LOOKS[0] if campaign.auto else 1
+    if runs < least:
+        runs_of_each = f"{plural('run', least)} of each protocol"
+        if campaign.auto:
+            runs_of_each += ", the minimum for any verdict,"
         raise EyelevelError(
-            f"the budget is too small: {LOOKS[0]} runs of each, the minimum for any verdict, need {needed_m:.0f} "
-            f"minutes on {', '.join(campaign.networks)}; give BUDGET={needed_m + 1:.0f}m, fewer networks (NET), or RUNS"
+            f"the budget is too small for {runs_of_each} on {', '.join(campaign.networks)}; "
+            f"give at least BUDGET={budget_for(least * each_s + other_s)}, or fewer networks (NET)"
         )
     return runs
 

@@ -61,7 +61,7 @@ def main(
         address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
     )
     completed, failed = [], []
-    with measuring_alone("completing"):
+    with measuring_alone():
         for site in chosen(" ".join(names).replace(",", " ").split(), folder):
             ours = OUR_RECORDER in site.recorder.get("tool", "")
             if recorded and not names and not ours:

@@ -47,7 +47,7 @@ def main(sittings: int | None, as_json: bool) -> None:
         click.echo(line, err=as_json)
 
     missed = []
-    with measuring_alone("calibrating devices"):
+    with measuring_alone():
         for sitting in range(1, sittings + 1):
             for device in known.values():
                 share = Paces().pace_of(device, warn=say).share

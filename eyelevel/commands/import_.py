@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
+from base.ownership import give_to_caller
+from base.places import SITES
 from eyelevel.next_step import make_line, suggest
 from eyelevel.options import parameters_of
 from record import formats
@@ -32,8 +34,9 @@ def main(source: Path, name: str | None, url: str | None, keep_cookies: bool, al
         # Campaigns may rest on that recording, which cannot be made again.
         raise EyelevelError(f"{folder} exists; name the new site with NAME=, or remove it")
     site = import_recording(source, folder, url, keep_cookies=keep_cookies, allow_changed=allow_changed)
+    give_to_caller(folder, SITES)
     click.echo(summary(site))
-    suggest(make_line("close", {"SITES": site.name}))
+    suggest(make_line("answer", {"SITE": site.name}))
 
 
 def import_recording(

@@ -64,7 +64,7 @@ def main(
     chosen_browsers = _chosen("browser", browser, all_browsers().values(), lambda one: one.name)
     planned = cases(chosen_servers, chosen_browsers, _chosen("test", test, TESTS, lambda one: one.name))
     progress, done = Console(stderr=True, highlight=False), list[Result]()
-    with measuring_alone("testing servers with browsers"), tempfile.TemporaryDirectory(prefix="interop-") as temporary:
+    with measuring_alone(), tempfile.TemporaryDirectory(prefix="interop-") as temporary:
         sites = {one.name: one.write(Path(temporary) / one.name) for one in PAGES}
         for case in each_shown(planned, _description, _expected_s, progress):
             # Remove the files that an earlier matrix left for this case.

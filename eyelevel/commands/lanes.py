@@ -34,7 +34,7 @@ def main(browser: str, net: str | None, sites: str, as_json: bool) -> None:
     console = Console(highlight=False, stderr=as_json)
     chosen = choose("network", net, networks.load()) if net else ()
     pages = [load_site(name) for name in sites.split(",")]
-    with measuring_alone("measuring lanes"):
+    with measuring_alone():
         lanes = measured_lanes(browser, lambda text: print_line(console, text), anew=not chosen)
         for network in chosen:
             lanes = with_sharing(lanes, network, pages, browser, lambda text: print_line(console, text))

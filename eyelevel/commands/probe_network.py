@@ -57,7 +57,7 @@ def main(
         f"probing the path to {printable(host)}: at most {most_mb:g} MB in both directions together and "
         f"{effort.longest_s:g} s, which other users of the path will notice"
     )
-    with measuring_alone("probing a path"):
+    with measuring_alone():
         measured = measure_path(host, port, key, effort, _note)
     text = profile.profile_of(measured, host, name)
     profile.read_back(text, name)

@@ -57,7 +57,7 @@ def main(
     page_script = read_page_script(script) if script else None
     values = values_of(page_script, os.environ) if page_script else {}
     targets = read_targets(sources or (str(PROJECT / "sites.txt"),))
-    with measuring_alone("loading live") if live else nullcontext():
+    with measuring_alone() if live else nullcontext():
         for target in targets:
             click.echo(f"{target.name}: loading {target.url}")
             spec = RecordSpec(

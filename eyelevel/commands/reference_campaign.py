@@ -28,8 +28,10 @@ from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.declared import DeclaredCampaign, DeclaredSite, read_declared
 from measure.campaign.forecast import forecast
+from measure.campaign.results import require_unused
 from measure.campaign.resuming import resume_from_package
 from measure.completing.completing import summary
+from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.sites.completeness import Completeness, read
 from record import collection, formats
@@ -55,7 +57,7 @@ def measure_reference(
 ) -> None:
     """Carry out `eyelevel reference` with its options; the command line `again` resumes it. Raises EyelevelError."""
     console = Console(highlight=False)
-    allowed = Budget.of(read_budget(budget)) if budget else None
+    allowed_s = read_budget(budget) if budget else None
     declared = read_declared(declaration)
     folder = results / campaign_name(name or declaration.stem)
     package = into or declaration.with_suffix("")
@@ -70,18 +72,24 @@ def measure_reference(
             print_line(console, line)
         return
     require_browsing("measuring")
-    if is_package(package) and resume_from_package(package, folder):
-        print_line(console, f"resumed from {package}")
-    document = document_of(folder, "", command_of) or CampaignDocument()
-    # Once a campaign contains a site, neither the site nor its completeness changes.
-    sites = [
-        site if site.name in document.settings.sites else closed(site, console)
-        for site in sites_of(declared.sites, corpus, console)
-    ]
-    campaign = campaign_of(declared, folder, sites, question)
-    budget_s = allowed.remaining_s - PACKAGE_S if allowed else None
-    options = MeasuringOptions(again, plain=plain, validate=validate, budget_s=budget_s)
-    carry_out(campaign, options, console, announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder)))
+    require_unused(folder)
+    with measuring_alone():
+        # The budget begins after the wait for another measurement.
+        allowed = None if allowed_s is None else Budget.of(allowed_s)
+        if is_package(package) and resume_from_package(package, folder):
+            print_line(console, f"resumed from {package}")
+        document = document_of(folder, "", command_of) or CampaignDocument()
+        # Once a campaign contains a site, neither the site nor its completeness changes.
+        sites = [
+            site if site.name in document.settings.sites else closed(site, console)
+            for site in sites_of(declared.sites, corpus, console)
+        ]
+        campaign = campaign_of(declared, folder, sites, question)
+        budget_s = allowed.remaining_s if allowed else None
+        options = MeasuringOptions(again, plain=plain, validate=validate, budget_s=budget_s, after_s=PACKAGE_S)
+        carry_out(
+            campaign, options, console, announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder))
+        )
     click.echo(package_of(folder, package, LICENCE))
 
 

@@ -141,7 +141,7 @@ def main(
     ]
     networks, protocols = choose_subjects(net, proto, sites)
     require_emulated(shells, [], delayed_servers=bool(delayed))
-    with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
+    with measuring_alone(), tempfile.TemporaryDirectory(prefix="validate-") as folder:
         if need_our_shells(protocols, shells) and (warning := priority_warning(timekeeping())):
             click.echo(f"note: {warning}", err=True)
         checks, seen = validate(networks, protocols, Path(folder), quick=quick, shells=shells, delayed=delayed)

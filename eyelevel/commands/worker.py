@@ -30,5 +30,5 @@ def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
     places = lanes_by_calibration() if lanes == AUTO else lanes_by_number(lanes)
     if fault := memory_fault(places):
         raise EyelevelError(f"--lanes {places.value()}: {fault}")
-    with measuring_alone("a worker"):
+    with measuring_alone():
         run_worker(address, host, click.echo, places)

@@ -34,6 +34,11 @@ class Budget:
         return self.begun_s + self.seconds - self.now()
 
 
+def budget_for(seconds: float) -> str:
+    """A budget in which `seconds` fit, with half a minute or more to spare, in whole minutes: 7m."""
+    return f"{seconds / 60 + 1:.0f}m"
+
+
 def read_budget(text: str) -> float:
     """The seconds of a budget written like 90s, 60m, 1.5h, 2h15m. Raises EyelevelError."""
     number = r"\d+(?:\.\d+)?"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 from base.ownership import give_to_caller
 from dataset.plan import Enough, PlannedBlock, never_enough
@@ -45,12 +46,15 @@ def measure(
         campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
         planned = PlannedRuns(campaign, results, budget)
         planned.settle()
+        if nothing := planned.why_nothing(enough):
+            display([], planned.ended()).says(nothing)
+            return 0
         expected = planned.forecast()
         require_space(expected.bytes, campaign.folder)
         at_most = campaign.auto or (budget is not None and budget.remaining_s < expected.seconds)
-        if budget:
-            expected = replace(expected, seconds=max(0.0, min(expected.seconds, budget.remaining_s)))
-        with display(planned.open_runs(), planned.ended()).live(expected, at_most=at_most) as live:
+        limit_s = max(0.0, budget.remaining_s) if budget else inf
+        progress = display(planned.open_runs(), planned.ended())
+        with progress.live(expected, planned.run_seconds(), limit_s, at_most=at_most) as live:
             # An early run may be rejected when compared with later ones; then it is made again at the end.
             while planned.open_runs() and not planned.is_out_of_time:
                 attempts = len(results.rows)
@@ -100,9 +104,31 @@ class PlannedRuns:
             campaign.lanes.runs_at_once,
         )
 
+    def run_seconds(self) -> dict[str, float]:
+        """Network → how long an open run on it will take on average, without others at the same time."""
+        runs: dict[str, list[Run]] = {}
+        for run in self.open_runs():
+            runs.setdefault(run.network, []).append(run)
+        campaign, rows = self._campaign, self._results.rows
+        return {
+            network: forecast(of_network, rows, campaign.folder, campaign.run_model()).seconds / len(of_network)
+            for network, of_network in runs.items()
+        }
+
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""
         return [run for block in self._blocks for run in self._open(block)]
+
+    def why_nothing(self, enough: Enough) -> str:
+        """Why there is nothing to measure, and what would be measured; "" if there is something. `enough` says which
+        cells need no more runs."""
+        if next(iter(self.open_blocks(enough)), None):
+            return ""
+        why, further = "no planned run is left", "a larger number of runs (RUNS)"
+        if self.open_runs():
+            why = "every network has enough runs"
+            further = "a fixed number of runs as another campaign (RUNS, CAMPAIGN)"
+        return f"nothing is measured: {why}; to measure more, give {further} or other networks (NET)"
 
     def runs_beyond_budget(self) -> int:
         """How many runs remain because the budget was used up, without those of cells that have enough."""

@@ -3,8 +3,10 @@ columns: the present runs, when all will be done, and problems."""
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import inf
+from statistics import mean
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,6 +20,9 @@ from measure.campaign.block import Beginning, Event, Judgement, Notice
 from measure.campaign.forecast import Forecast
 from measure.host.lanes import ONE_LANE, Lanes
 
+# The forecast of a network's runs counts as much as this many of its runs, so that the first ones, or a pause after
+# them, do not change the time left by half.
+FORECAST_RUNS = 5
 # The metrics in the line of a run.
 LINE_METRICS = ("plt", "si")
 
@@ -57,8 +62,11 @@ class ProgressDisplay:
         self._last_warning = ""
         # The present run of each lane, as a text.
         self._present: dict[int | None, str] = {}
-        # The mean time of a run, with all lanes in use, by the forecast; used until measured times are known.
-        self._expected_s: float | None = None
+        # By the forecast, how long a run on each network takes, and FORECAST_RUNS one after another; and when, on the
+        # clock, the time limit ends.
+        self._expected: Mapping[str, float] = {}
+        self._forecast_s = 0.0
+        self._limit_s = inf
         self._live = console.is_terminal and not plain
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), "{task.fields[left]}")
         self._progress = Progress(*columns, console=console, expand=True)
@@ -68,13 +76,17 @@ class ProgressDisplay:
         self._warning = Text(style="yellow", no_wrap=True, overflow="ellipsis")
 
     @contextmanager
-    def live(self, expected: Forecast, *, at_most: bool = False) -> Iterator["ProgressDisplay"]:
-        """Print the forecast, as an upper limit if `at_most`. On a terminal, also show the campaign's state below the
+    def live(
+        self, expected: Forecast, run_s: Mapping[str, float], limit_s: float = inf, *, at_most: bool = False
+    ) -> Iterator["ProgressDisplay"]:
+        """Print the forecast for all runs, as an upper limit if `at_most`; `run_s` is the forecast for one run on each
+        network, and the campaign ends within `limit_s`. On a terminal, also show the campaign's state below the
         lines."""
         if self._open:
-            self._expected_s = expected.seconds / len(self._open)
-            done_at = f"done {clock_in(expected.seconds)}"
-            expectation = f"about {in_words(expected.seconds)}, {done_at}, {in_bytes(expected.bytes)}"
+            self._expected, self._limit_s = run_s, self._clock() + limit_s
+            self._forecast_s = FORECAST_RUNS * mean(run_s[run.network] for run in self._open)
+            seconds = min(expected.seconds, limit_s)
+            expectation = f"about {in_words(seconds)}, done {clock_in(seconds)}, {in_bytes(expected.bytes)}"
             what = f"{'at most ' if at_most else ''}{plural('run', len(self._open))} to be made"
             self._say(f"{what}{self._lanes}: {expectation}")
         if not self._live:
@@ -127,6 +139,10 @@ class ProgressDisplay:
         line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {text} · {row.seconds:.1f} s{lane}{ending}"
         self._say(line, style=None if row.valid else "yellow")
 
+    def says(self, line: str) -> None:
+        """Print a line."""
+        self._say(line)
+
     def rejects(self, rows: Sequence[tuple[Row, Reason]]) -> None:
         """Show runs that no longer count, each with its reason."""
         for row, reason in rows:
@@ -166,18 +182,23 @@ class ProgressDisplay:
     def _seconds_left(self) -> float | None:
         if not self._open:
             return 0.0
-        if not self._counts:
-            return self._expected_s and self._expected_s * len(self._open)
-        usual = sum(self._seconds.values()) / self._counts.total()
-        each = {network: self._seconds[network] / count for network, count in self._counts.items()}
+        if not (self._counts or self._expected):
+            return None
         runs_s = sum(
-            count * each.get(network, usual) / self._lanes.runs_at_once(network)
-            for network, count in self._open_on.items()
+            count * self._run_s(network) / self._lanes.runs_at_once(network) for network, count in self._open_on.items()
         )
         # Attempts that do not count, canaries and films take time, too, and so do lanes that wait for each other.
-        if self._began_s is None or not self._ended_s:
-            return runs_s
-        return runs_s * max(1.0, (self._clock() - self._began_s) / self._ended_s)
+        if self._began_s is not None and self._ended_s:
+            elapsed_s = self._clock() - self._began_s
+            runs_s *= max(1.0, (elapsed_s + self._forecast_s) / (self._ended_s + self._forecast_s))
+        return max(0.0, min(runs_s, self._limit_s - self._clock()))
+
+    def _run_s(self, network: str) -> float:
+        """How long a run on `network` takes: the mean of the forecast and the runs so far."""
+        count, seconds = self._counts[network], self._seconds[network]
+        if network in self._expected:
+            return (FORECAST_RUNS * self._expected[network] + seconds) / (FORECAST_RUNS + count)
+        return seconds / count if count else sum(self._seconds.values()) / self._counts.total()
 
     def _close(self, runs: Iterable[Run]) -> None:
         for run in runs:

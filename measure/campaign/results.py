@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.files import Locked, locked, sync, write_atomically
+from base.files import Locked, lock_holder, locked, sync, write_atomically
 from dataset.declaration import HYPOTHESES, continued_declaration, declaration, keep_hypotheses, require_same_hypotheses
 from dataset.gates import SUPERSEDED
 from dataset.plan import PlannedBlock, read_plan, write_plan
@@ -205,12 +205,22 @@ def opened(folder: Path, document: CampaignDocument, hypotheses: str = "") -> It
     """
     require_no_others(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder, f"another process is measuring the campaign {folder.name}"):
+    with locked(folder, _in_use(folder)):
         _settle(folder, document, hypotheses)
         _sweep(folder)
         results = Results(folder)
         sync(folder.parent)
         yield results
+
+
+def require_unused(folder: Path) -> None:
+    """Raises Locked when another process on this machine has the campaign in `folder` open."""
+    if lock_holder(folder) is not None:
+        raise Locked(_in_use(folder))
+
+
+def _in_use(folder: Path) -> str:
+    return f"another process is measuring the campaign {folder.name}"
 
 
 def keep_lanes(folder: Path, machine: str, record: Mapping[str, Any]) -> None:

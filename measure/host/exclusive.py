@@ -9,6 +9,7 @@ may belong to another user, so nothing is written into it: the kernel knows whic
 import os
 import shlex
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,18 +28,15 @@ NAME = "eyelevel"
 # Folders in which every user may create files. The first is meant for locks, but on some systems only root can write
 # there.
 SHARED_FOLDERS = (Path("/run/lock"), Path("/dev/shm"))
-# The holder may release the lock before the kernel has named it; then try again, at most this many times.
-TRIES = 3
-COMMAND_LETTERS = 100
+COMMAND_LETTERS = 300
 
 
 @contextmanager
-def measuring_alone(activity: str) -> Iterator[None]:
-    """Reserve this machine for `activity` ("validating"), and keep its processors awake, until the context or this
-    process ends.
+def measuring_alone() -> Iterator[None]:
+    """Reserve this machine for a measurement, and keep its processors awake, until the context or this process ends.
 
-    The process that has the lock may start processes that measure, too. Raises EyelevelError when somebody else
-    measures: one line that says who does, and since when.
+    While another process measures, wait for it, and print one line that says who does, from where and since when. The
+    processes that the one with the lock starts may measure, too. Raises EyelevelError when the lock cannot be used.
     """
     path = Path(os.environ.get(VARIABLE) or shared_folder() / NAME)
     try:
@@ -49,8 +47,6 @@ def measuring_alone(activity: str) -> Iterator[None]:
             "an administrator can remove it"
         ) from None
     try:
-        if descriptor is None and not _is_above(holder := lock_holder(path)):
-            raise EyelevelError(f"{_described(holder)}; {activity} would disturb that: wait until it has ended")
         with processors_awake():
             yield
     finally:
@@ -59,18 +55,20 @@ def measuring_alone(activity: str) -> Iterator[None]:
 
 
 def _locked(path: Path) -> int | None:
-    """A descriptor of the file at `path`, locked until it is closed; None if another process has the lock. Raises
-    OSError."""
-    for _ in range(TRIES):
+    """A descriptor of the file at `path`, locked until it is closed; None if this process or one of its ancestors has
+    the lock. Raises OSError."""
+    while True:
         descriptor = open_shared(path)
-        is_locked = lock(descriptor)
+        if not lock(descriptor):
+            if _is_above(holder := lock_holder(path)):
+                os.close(descriptor)
+                return None
+            print(f"waiting for {_described(holder)}; Ctrl-C ends the wait", file=sys.stderr, flush=True)
+            lock(descriptor, wait=True)
         # The file's owner may have removed it meanwhile; then others would lock a new file.
-        if is_locked and path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
+        if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
             return descriptor
         os.close(descriptor)
-        if not is_locked and lock_holder(path):
-            return None
-    return None
 
 
 def open_shared(path: Path) -> int:
@@ -101,13 +99,15 @@ def _is_above(pid: int | None) -> bool:
 
 
 def _described(pid: int | None) -> str:
-    """A description of the measuring process `pid`: its user, start and command."""
+    """A description of the measurement by the process `pid`: its user, start, folder and command."""
     try:
         process = psutil.Process(pid or 0)
-        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(process.create_time()))
+        since = time.strftime("on %Y-%m-%d at %H:%M", time.localtime(process.create_time()))
+        with suppress(psutil.AccessDenied):  # only root may ask where another user's process runs
+            since += f" in {printable(process.cwd())}"
         command = printable(shlex.join(process.cmdline()))
         if len(command) > COMMAND_LETTERS:
             command = f"{command[:COMMAND_LETTERS]}…"
-        return f"{process.username()} has been measuring on this machine since {since} (process {pid}: {command})"
+        return f"the measurement that {process.username()} began {since} (process {pid}: {command})"
     except psutil.Error:  # the process has ended, or this user may not see it
-        return "somebody measures on this machine, in a process that cannot be seen from here"
+        return "a measurement in a process that cannot be seen from here"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from base.errors import EyelevelError
+from base.text import nearest
 from record.limits import NAME_LETTERS
 from record.site import Recording, Site
 
@@ -99,7 +100,9 @@ def read_recording(
     """Read `source` in the format that recognises it. If it has several pages, read the one at `url`, by default the
     first. `allow_changed`: it need not match its digests. Raises EyelevelError."""
     if not source.exists():
-        raise EyelevelError(f"there is no recording at {source}")
+        near = nearest(source.name, (entry.name for entry in source.parent.glob("*")))
+        meant = f"; did you mean {source.with_name(near)}?" if near else ""
+        raise EyelevelError(f"there is no recording at {source}{meant}")
     try:
         for form in formats():
             if form.recognises(source):

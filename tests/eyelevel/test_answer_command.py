@@ -40,12 +40,12 @@ from eyelevel.commands.answer import main
 from eyelevel.estimate import estimate
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.simulate import Truth, write
-from measure.campaign.budget import Budget
+from measure.campaign.budget import Budget, budget_for, read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import PlannedRuns
 from measure.campaign.results import opened
 from measure.run.setting import Loading
-from measure.sites.completeness import Completeness, digest
+from measure.sites.completeness import FILE, Completeness, digest
 from record.connections import Connection
 from record.demo import generate
 from record.site import Recording, Site, write_site
@@ -209,10 +209,18 @@ def test_the_budget_is_spent_on_as_many_runs_as_fit_and_refused_when_none_can_de
 ) -> None:
     one = campaign(tmp_path / "c", site, auto=True)
     each_s = estimate(replace(one, runs=1)).forecast.seconds
-    assert affordable_runs(one, 12.5 * each_s, 0) == 12
-    assert affordable_runs(one, 1000 * each_s, 0) == 31
-    with pytest.raises(EyelevelError, match=rf"need {(5 * each_s + 300) / 60:.0f} minutes on dsl; give BUDGET="):
-        affordable_runs(one, 4.5 * each_s, 300)
+    assert affordable_runs(one, Budget.of(12.5 * each_s + 300), 300) == 12
+    assert affordable_runs(one, Budget.of(1000 * each_s), 0) == 31
+    least = budget_for(5 * each_s + 300)
+    with pytest.raises(
+        EyelevelError, match=rf"5 runs of each protocol, the minimum .* on dsl; give at least BUDGET={least}, "
+    ):
+        affordable_runs(one, Budget.of(4.5 * each_s + 300), 300)
+    assert affordable_runs(one, Budget.of(read_budget(least)), 300) >= 5
+    fixed = replace(one, auto=False)
+    assert affordable_runs(fixed, Budget.of(1.5 * each_s), 0) == 1
+    with pytest.raises(EyelevelError, match="too small for 1 run of each protocol on dsl"):
+        affordable_runs(fixed, Budget.of(0.5 * each_s), 0)
 
 
 def test_what_was_measured_before_takes_no_more_time(begun: Callable[..., Path], tmp_path: Path, site: Site) -> None:
@@ -280,7 +288,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
         when_validated()
         assert options.again.startswith("make answer ") and "SITE=demo-light" in options.again.split()
         with opened(one.folder, one.document(), one.hypotheses) as results:
-            budget = None if options.budget_s is None else Budget.of(options.budget_s)
+            budget = None if options.budget_s is None else Budget.of(options.budget_s - options.after_s)
             while True:
                 # The campaign is resumed after each block.
                 work = PlannedRuns(one, results, budget)
@@ -342,13 +350,26 @@ def test_an_answer_makes_no_more_runs_than_decide(command: Callable[..., str], t
 
 
 @pytest.mark.slow
-def test_no_block_begins_when_the_budget_is_used_up_but_for_the_report_and_the_same_command_goes_on(
+def test_a_budget_too_small_for_any_run_is_refused_before_the_site_is_completed(
     command: Callable[..., str], tmp_path: Path
 ) -> None:
-    text = command("--net", "dsl", "--runs", "2", "--budget", f"{REPORT_S:.0f}s")
-    assert "4 runs are beyond the budget" in text
-    assert "no pair of loads counts on DSL." in text
-    assert not runs_made(tmp_path / "results")
+    (tmp_path / "sites" / "demo-light" / FILE).unlink()
+    small = ("--net", "dsl", "--runs", "2", "--budget", f"{REPORT_S:.0f}s")
+    assert re.search(
+        r"^the budget is too small for 1 run of each protocol on dsl; give at least ", command(*small, status=1)
+    )
+    assert not (tmp_path / "results").exists()
+    of_none = ("--net", "dsl", "--budget", f"{REPORT_S:.0f}s")
+    assert "5 runs of each protocol, the minimum for any verdict, on dsl" in command(*of_none, status=1)
+
+
+@pytest.mark.slow
+def test_no_block_begins_when_the_budget_is_used_up_and_the_same_command_goes_on(
+    command: Callable[..., str], tmp_path: Path
+) -> None:
+    command("--net", "dsl", "--runs", "1", "--budget", "10m")
+    assert "2 runs are beyond the budget" in command("--net", "dsl", "--runs", "2", "--budget", f"{REPORT_S:.0f}s")
+    assert runs_made(tmp_path / "results") == {"dsl": 2}
     assert "0 runs are beyond the budget" in command("--net", "dsl", "--runs", "2", "--budget", "10m")
     assert runs_made(tmp_path / "results") == {"dsl": 4}
 

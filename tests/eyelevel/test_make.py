@@ -55,6 +55,8 @@ def test_a_variable_is_an_option_a_flag_or_an_argument() -> None:
         ["campaign", "--net", "lte", "--as-recorded", "--validate", "--yes"]
     ]
     assert lines("import", FROM="a.har", KEEP_COOKIES="no") == [["import", "a.har"]]
+    edit = {"SITE": "shop", "AS": "lean", "DROP": "*.woff2"}
+    assert lines("edit", **edit) == [["edit", "--as", "lean", "--drop", "*.woff2", "shop"]]
     assert lines("import", FROM="--help") == [["import", "--", "--help"]]
     with pytest.raises(EyelevelError, match="YES is yes or no, not 'maybe'"):
         lines("campaign", YES="maybe")
@@ -89,6 +91,8 @@ def test_a_variable_that_no_target_has_is_refused() -> None:
     require_known(["setup", "campaign"], ["SERVERS", "NET", "EYELEVEL_CORPUS", "https_proxy", "TUNING"])
     with pytest.raises(EyelevelError, match="make campaign takes no NETS; did you mean NET"):
         require_known(["campaign"], ["NETS"])
+    with pytest.raises(EyelevelError, match="make import takes no SITE; did you mean NAME"):
+        require_known(["import"], ["SITE"])
     with pytest.raises(EyelevelError, match="make status takes no XYZ; it takes CAMPAIGN,"):
         require_known(["status"], ["XYZ"])
 

@@ -15,6 +15,7 @@ from analysis import hypotheses
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from base.places import PROJECT
+from eyelevel import measuring
 from eyelevel.commands.reference import main
 from eyelevel.commands.reference_campaign import PACKAGE_S, campaign_of, closed, estimate_lines, sites_of
 from eyelevel.defaults import DECLARATION
@@ -207,14 +208,16 @@ def test_what_was_measured_says_how_long_the_rest_takes(campaign: Campaign) -> N
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
-def test_the_command_that_resumes_has_all_that_was_given(small: Path, tmp_path: Path) -> None:
+def test_the_command_that_resumes_has_all_that_was_given(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     results = tmp_path / "results"
     question = hypotheses.DECLARED.read_text()
     begun = campaign_of(read_declared(small), results / "small", choose_sites(["demo-light"]), question)
     with opened(begun.folder, begun.document(), begun.hypotheses):
         pass
-    # The budget exceeds the time of the package by so little that no block begins.
-    budget = f"{PACKAGE_S + 1:.0f}s"
+    monkeypatch.setattr(measuring, "measure", lambda *_: 12)
+    budget = f"{2 * PACKAGE_S:.0f}s"
     options = ["--declaration", str(small), "--results", str(results), "--budget", budget, "--no-validate"]
     done = CliRunner().invoke(main, options)
     message, _, command = done.output.partition("; to resume: ")

@@ -1,5 +1,6 @@
 """A campaign that cannot be measured is refused in one line before anything is measured."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,11 +51,31 @@ def test_results_that_cannot_be_written_are_refused_before_anything_is_validated
     assert "measuring" not in done.output
 
 
+def test_a_mistyped_recording_is_answered_with_the_one_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "www.yelp.com").mkdir()
+    done = CliRunner().invoke(program, ["import", str(tmp_path / "www.yelp.con")])
+    meant = f"did you mean {tmp_path}/www.yelp.com?"
+    assert str(done.exception) == f"there is no recording at {tmp_path}/www.yelp.con; {meant}"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="need root (only root gives files away)")
+def test_an_imported_site_belongs_to_who_used_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setenv("SUDO_GID", "1234")
+    recording = write_site(generate("demo-light"), tmp_path / "recording")
+    monkeypatch.setattr(import_, "site_folder", (tmp_path / "sites").joinpath)
+    monkeypatch.setattr(import_, "SITES", tmp_path / "sites")
+    assert CliRunner().invoke(program, ["import", str(recording.folder), "--name", "shop"]).exit_code == 0
+    folder = tmp_path / "sites"
+    assert {path.stat().st_uid for path in (folder, *folder.rglob("*"))} == {1234}
+
+
 def test_an_import_does_not_replace_a_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recording = write_site(generate("demo-light"), tmp_path / "recording")
     monkeypatch.setattr(import_, "site_folder", (tmp_path / "sites").joinpath)
     command = ["import", str(recording.folder), "--name", "shop"]
-    assert CliRunner().invoke(program, command).exit_code == 0
+    first = CliRunner().invoke(program, command)
+    assert first.stderr.splitlines()[-1] == "next: make answer SITE=shop"
     before = (tmp_path / "sites" / "shop" / INDEX).read_bytes()
     done = CliRunner().invoke(program, command)
     assert str(done.exception) == f"{tmp_path}/sites/shop exists; name the new site with NAME=, or remove it"

@@ -70,6 +70,21 @@ def test_what_cannot_be_made_is_refused(site: Site, kind: str, text: str, messag
     assert not site.folder.with_name("site@edited").exists()
 
 
+@pytest.mark.parametrize(
+    "pattern", [STYLE.upper(), STYLE.replace("https:", "http:"), STYLE.partition("://")[2], f"{STYLE}/", f"{STYLE}?v=2"]
+)
+def test_a_pattern_that_matches_nothing_is_answered_with_a_similar_url(site: Site, pattern: str) -> None:
+    with pytest.raises(EyelevelError) as raised:
+        edited(site, Edit.parse("drop", pattern))
+    assert str(raised.value) == f"--drop {pattern}: it matches no response of site; {STYLE} is similar"
+
+
+def test_an_edit_that_changes_nothing_says_so(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "same").write_bytes(b"font")
+    with pytest.raises(EyelevelError, match="it changes none of the responses of site that it matches"):
+        edited(site, Edit.parse("replace", f"{FONT} -> {tmp_path / 'same'}"))
+
+
 @pytest.mark.case("edit-square-brackets")
 @pytest.mark.parametrize(
     ("pattern", "dropped"),

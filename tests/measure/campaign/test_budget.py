@@ -1,19 +1,25 @@
 """A campaign with a budget ends in time, between two blocks, and can be resumed later."""
 
+import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
 import pytest
 from factories import ROW, campaign_document
+from rich.console import Console
 
 from base.errors import EyelevelError
 from dataset.plan import never_enough
+from eyelevel.measuring import carry_out
+from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
-from measure.campaign.engine import PlannedRuns
+from measure.campaign.engine import PlannedRuns, measure
+from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from record.demo import generate
 from record.site import write_site
@@ -133,6 +139,43 @@ def test_runs_that_are_not_needed_are_not_told_as_open_when_the_budget_is_used_u
     assert not any(map(work.may_begin, work.open_blocks(lambda _: [("a", "dsl")])))
     # Two sites on two networks: three of the four cells are open, over two protocols, with three runs each.
     assert work.runs_beyond_budget() == 3 * 2 * 3
+
+
+def test_a_campaign_with_nothing_to_measure_says_why_and_what_would_measure_more(
+    campaign: Campaign, results: Results, clock: Clock, tmp_path: Path
+) -> None:
+    cells = [(site, network) for site in campaign.sites for network in campaign.networks]
+    work = PlannedRuns(campaign, results)
+    assert work.why_nothing(never_enough) == ""
+    assert work.why_nothing(lambda _: cells) == (
+        "nothing is measured: every network has enough runs; to measure more, give a fixed number of runs as another "
+        "campaign (RUNS, CAMPAIGN) or other networks (NET)"
+    )
+    measured_blocks(work, results, clock)
+    nothing = (
+        "nothing is measured: no planned run is left; to measure more, give a larger number of runs (RUNS) or other "
+    )
+    assert work.why_nothing(never_enough) == f"{nothing}networks (NET)"
+    output = io.StringIO()
+    empty = Campaign(tmp_path / "empty", {}, {}, {}, runs=1, seed=1)
+    assert measure(empty, partial(ProgressDisplay, Console(file=output, width=200))) == 0
+    assert output.getvalue() == f"{nothing}networks (NET)\n"
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+def test_a_budget_too_small_for_validation_and_a_block_is_refused_before_validation(
+    campaign: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console = Console(file=io.StringIO())
+    with pytest.raises(EyelevelError, match="too small for validation and the first runs; give at least ") as raised:
+        carry_out(campaign, MeasuringOptions("again", budget_s=60.0, after_s=40.0), console)
+    least_s = read_budget(str(raised.value).rpartition("=")[2])
+    # Two networks and two protocols, the first block, and afterwards.
+    assert least_s > 2 * 15 + 2 * 50 + 2 * 5 + 40
+    assert not campaign.folder.exists()
+    with pytest.raises(EyelevelError, match="too small for the first runs; give at least BUDGET=1m"):
+        carry_out(campaign, MeasuringOptions("again", budget_s=5.0, validate=False), console)
 
 
 def test_a_campaign_that_ends_within_its_budget_leaves_nothing_open(

@@ -76,6 +76,34 @@ def test_what_is_between_runs_takes_its_share_of_the_time_that_is_left() -> None
     assert display.time_left() == "60 s left"
 
 
+def test_the_first_runs_change_the_forecast_little_and_further_ones_replace_it() -> None:
+    now_s = 0.0
+    runs = [Run("s", network, "tcp", number) for number in range(100) for network in ("dsl", "lte")]
+    display = ProgressDisplay(Console(file=io.StringIO()), runs, 0, lanes=Lanes(4), clock=lambda: now_s)
+    with display.live(Forecast(25 * 10 + 25 * 20, 0), {"dsl": 10.0, "lte": 20.0}):
+        assert display.time_left() == "12 min left"
+        display.notify(Beginning(runs[0], 1, 1))
+        # The first run of four lanes, after an attempt that does not count.
+        now_s += 20.0
+        end(display, runs[0], 10)
+        assert display.time_left() == "15 min left"
+        for run in runs[1:100]:
+            now_s += 10.0
+            end(display, run, 40)
+        # Half of the runs are open, almost 10 s for each.
+        assert display.time_left() == "16 min left"
+
+
+def test_no_more_time_is_left_than_the_budget() -> None:
+    now_s = 100.0
+    display = ProgressDisplay(Console(file=io.StringIO()), LTE, 0, clock=lambda: now_s)
+    with display.live(Forecast(300, 0), {"lte": 100.0}, 80.0):
+        assert display.time_left() == "80 s left"
+        now_s += 50.0
+        end(display, LTE[0], 50)
+        assert display.time_left() == "30 s left"
+
+
 def test_a_clock_says_when_it_will_be_done() -> None:
     then = datetime.now().astimezone() + timedelta(days=1)
     assert clock_in(86_400).startswith(then.strftime("on %a %d %b at "))
@@ -96,7 +124,7 @@ def test_a_terminal_of_80_columns_shows_when_it_will_be_done_and_what_is_wrong()
         return ["".join(part.text for part in line).rstrip() for line in lines]
 
     until = r"left, done on \w{3} \d\d \w{3} at \d\d:\d\d$"
-    with display.live(Forecast(400_000, 4e9), at_most=True):
+    with display.live(Forecast(400_000, 4e9), {network: 2000.0}, at_most=True):
         # Before the first run, the forecast already shows when all will be done.
         assert re.search(rf"━ 360/760 4 d 15 h {until}", screen()[0])
         display.notify(Beginning(runs[1], 2, 2))

@@ -27,6 +27,7 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Run
+from eyelevel.program import INTERRUPTED
 from films.policy import ALL_FILMS
 from measure.campaign.block import Block
 from measure.campaign.cluster import Cluster, Dispatch, Scheduler
@@ -207,9 +208,12 @@ def test_a_machine_has_one_worker(cache: Path, cluster: dict[str, Node]) -> None
     lock = psutil.Process(cluster["worker"].process.pid).environ()["EYELEVEL_MEASURING_LOCK"]
     environment = {**environment_of(cache), "EYELEVEL_MEASURING_LOCK": lock}
     command = [sys.executable, "-m", "eyelevel", "worker", cluster["scheduler"].address]
-    second = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert second.returncode == 1
-    assert second.stderr.splitlines()[-1].endswith("a worker would disturb that: wait until it has ended")
+    with subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=subprocess.PIPE, text=True) as second:
+        assert second.stderr
+        line = next(line for line in second.stderr if line.startswith("waiting for the measurement that "))
+        assert f"(process {cluster['worker'].process.pid}: " in line
+        second.send_signal(signal.SIGINT)
+        assert second.wait(PATIENCE_S) == INTERRUPTED
 
 
 def test_a_worker_ends_at_once_by_a_signal_though_it_measures(cache: Path, cluster: dict[str, Node]) -> None:

@@ -1,4 +1,4 @@
-"""A machine runs one measurement at a time: the second learns who runs the first, and no lock outlives its process."""
+"""A machine runs one measurement at a time: the second waits for the first, and no lock outlives its process."""
 
 import os
 import re
@@ -6,21 +6,21 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from base.errors import EyelevelError
+from base.files import lock_holder
 from base.places import PROJECT
 from dataset.table import DOCUMENT
 from eyelevel.measuring import carry_out
 from eyelevel.measuring_options import MeasuringOptions
-from eyelevel.program import program
 from measure.campaign.campaign import Campaign
 from measure.host import exclusive
 from measure.host.exclusive import VARIABLE, measuring_alone
@@ -29,7 +29,7 @@ from measure.host.exclusive import VARIABLE, measuring_alone
 MEASURING = """
 import subprocess, sys
 from measure.host.exclusive import measuring_alone
-with measuring_alone("measuring"):
+with measuring_alone():
     print("measuring", flush=True)
     subprocess.run(sys.argv[1:], check=True) if sys.argv[1:] else sys.stdin.read()
 """
@@ -46,7 +46,7 @@ def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @contextmanager
 def other_process() -> Iterator["subprocess.Popen[str]"]:
     """A process that measures for the duration of the block."""
-    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(COMMAND, stdin=PIPE, stdout=PIPE, text=True) as process:
         try:
             assert process.stdout and process.stdout.readline() == "measuring\n"
             yield process
@@ -54,30 +54,57 @@ def other_process() -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def test_who_comes_second_is_told_in_one_line_who_measures_and_since_when() -> None:
-    with other_process() as first:
-        with pytest.raises(EyelevelError) as raised, measuring_alone("validating"):
-            pass
-        message = str(raised.value)
-    assert re.match(r"\S+ has been measuring on this machine since \d{4}-\d\d-\d\d \d\d:\d\d \(process ", message)
-    assert f"(process {first.pid}: {sys.executable} -c " in message
-    assert message.endswith("validating would disturb that: wait until it has ended")
-    assert message.isprintable()
-    with measuring_alone("validating"):
-        pass
+@contextmanager
+def waiting_process(command: Sequence[str]) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A process that runs `command` and waits for the lock, and the line that it printed."""
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
+        try:
+            assert process.stderr
+            line = next(line for line in process.stderr if "waiting" in line)
+            yield process, line
+        finally:
+            process.kill()
+
+
+def test_who_comes_second_waits_and_says_for_whom_in_one_line() -> None:
+    with other_process() as first, waiting_process(COMMAND) as (second, line):
+        who = r"waiting for the measurement that \S+ began on \d{4}-\d\d-\d\d at \d\d:\d\d in "
+        assert re.match(f"{who}{re.escape(str(Path.cwd()))} \\(process {first.pid}: {sys.executable} -c ", line)
+        assert line.endswith("); Ctrl-C ends the wait\n")
+        assert line.strip().isprintable()
+        assert first.stdin and second.stdout
+        first.stdin.close()
+        assert second.stdout.readline() == "measuring\n"
+
+
+def test_an_interrupt_ends_the_wait(lock: Path) -> None:
+    command = [sys.executable, "-m", "eyelevel", "validate", "--net", "dsl", "--proto", "none"]
+    with other_process(), waiting_process(command) as (second, _):
+        second.send_signal(signal.SIGINT)
+        assert second.wait() == 130
+        assert second.stdout and second.stdout.read() == ""
+
+
+def test_who_waited_locks_the_file_that_replaced_a_removed_one(lock: Path) -> None:
+    with other_process() as first, waiting_process(COMMAND) as (second, _):
+        lock.unlink()
+        assert first.stdin and second.stdout
+        first.stdin.close()
+        assert second.stdout.readline() == "measuring\n"
+        assert lock_holder(lock) == second.pid
 
 
 def test_a_process_that_is_killed_leaves_no_lock() -> None:
     with other_process() as first:
         first.send_signal(signal.SIGKILL)
         first.wait()
-        with measuring_alone("measuring"):
+        with measuring_alone():
             pass
 
 
 def test_what_a_measuring_process_starts_may_measure_too() -> None:
-    with measuring_alone("measuring"):
-        with measuring_alone("validating"):
+    with measuring_alone():
+        with measuring_alone():
             pass
         # A grandchild in a separate session.
         nested = ["setsid", "--wait", *COMMAND, *COMMAND]
@@ -88,7 +115,7 @@ def test_what_a_measuring_process_starts_may_measure_too() -> None:
 def test_a_child_that_outlives_who_measured_keeps_no_lock(tmp_path: Path) -> None:
     end = tmp_path / "end"
     os.mkfifo(end)
-    with measuring_alone("measuring"):
+    with measuring_alone():
         child = subprocess.Popen(["cat", end])
     with child, end.open("w"), other_process():
         assert child.poll() is None
@@ -97,7 +124,7 @@ def test_a_child_that_outlives_who_measured_keeps_no_lock(tmp_path: Path) -> Non
 def test_every_user_can_open_the_lock(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.umask(0o077)
     try:
-        with measuring_alone("measuring"):
+        with measuring_alone():
             assert stat.S_IMODE(lock.stat().st_mode) == 0o444
     finally:
         os.umask(before)
@@ -108,26 +135,31 @@ def test_every_user_can_open_the_lock(lock: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_lock_that_cannot_be_opened_is_told_in_one_line(lock: Path) -> None:
     lock.symlink_to("/nowhere/at/all")
     message = "cannot find out whether somebody measures .*lock: .*; its owner or an administrator can remove it"
-    with pytest.raises(EyelevelError, match=message), measuring_alone("measuring"):
+    with pytest.raises(EyelevelError, match=message), measuring_alone():
         pass
 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
-def test_whatever_measures_is_refused_while_others_do(tmp_path: Path) -> None:
+def test_a_campaign_that_another_process_measures_is_refused_at_once(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
+    here = MeasuringOptions("again", trust_workers=True, plain=True, validate=False)
+    script = "import sys; from pathlib import Path; from base.files import locked\n"
+    script += f"with locked(Path({str(campaign.folder)!r})): print(flush=True); sys.stdin.read()"
+    campaign.folder.mkdir(parents=True)
+    with other_process(), subprocess.Popen([sys.executable, "-c", script], stdin=PIPE, stdout=PIPE) as process:
+        assert process.stdout and process.stdout.readline()
+        with pytest.raises(EyelevelError, match="another process is measuring the campaign c"):
+            carry_out(campaign, here, Console())
+        process.kill()
+    assert not (campaign.folder / DOCUMENT).exists()
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+def test_a_campaign_on_a_cluster_waits_for_no_measurement_here(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
     here = MeasuringOptions("again", trust_workers=True, plain=True, validate=False)
     with other_process():
-        with pytest.raises(EyelevelError, match=r"has been measuring .*; measuring would disturb that"):
-            carry_out(campaign, here, Console())
-        for arguments in (["validate", "--net", "dsl"], ["close", "--sites-folder", str(tmp_path)]):
-            outcome = CliRunner().invoke(program, arguments)
-            assert isinstance(outcome.exception, EyelevelError)
-            assert "has been measuring on this machine since" in str(outcome.exception)
-        assert not campaign.folder.parent.exists()
-        # The workers of a cluster measure elsewhere.
         carry_out(campaign, replace(here, dask="tcp://localhost:8786"), Console())
-        assert (campaign.folder / DOCUMENT).exists()
-    other = replace(campaign, folder=tmp_path / "results" / "d")
-    carry_out(other, here, Console())
-    assert (other.folder / DOCUMENT).exists()
+    assert (campaign.folder / DOCUMENT).exists()

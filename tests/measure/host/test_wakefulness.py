@@ -23,7 +23,7 @@ def latency_us() -> int:
 @can_keep_them_awake
 def test_who_measures_alone_keeps_the_processors_awake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
-    with measuring_alone("testing"):
+    with measuring_alone():
         assert latency_us() == 0
         assert versions([])["idle_processors"] == AWAKE
 
