@@ -3,6 +3,7 @@
 The page is a single file, so that it can be sent to others.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -37,8 +38,8 @@ ANSWER, INDEX = "answer", "index.html"
 COMMAND = re.compile(r"(make answer(?: [A-Z_]+=\S+)+)")
 # The protocols of the pair, by the names that users of `eyelevel answer` know.
 HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
-# The number of pictures of each film, and their width; a page of two networks has 32 pictures.
-PICTURES, PICTURE_WIDTH = 8, 320
+# The most pictures of each film, and their width; a page of two networks has up to 40 pictures.
+PICTURES, PICTURE_WIDTH = 10, 320
 QUALITY = 70
 
 
@@ -64,10 +65,16 @@ class Card:
 
 @dataclass(frozen=True)
 class PictureStrip:
-    """Pictures of a load's film, each with its time (ms), how much of the page is visible (percent), and a data URL."""
+    """Pictures of a load's film, each with its time (ms), how much of the page is visible (percent), and a data URL.
+
+    `is_new`: for each time, whether any load of the network looks different than at the time before; a narrow screen
+    shows only these. `first_complete`: the place of the first picture of the complete page.
+    """
 
     name: str
     run: int
+    is_new: Sequence[bool]
+    first_complete: int | None
     pictures: Sequence[tuple[float, int, str]] = field(default_factory=list)
 
 
@@ -230,12 +237,15 @@ def _strips(campaign: CampaignTable, site: str, network: str) -> tuple[list[Pict
         films = strips(both, PICTURES, end_ms)
     except EyelevelError as error:
         return [], str(error)
-    return [_pictures(name, strip) for name, strip in zip(HTTP_VERSIONS, films, strict=True)], ""
+    seen = list(zip(*(film.complete for film in films), strict=True))
+    is_new = [True, *(before != after for before, after in itertools.pairwise(seen))]
+    return [_pictures(name, strip, is_new) for name, strip in zip(HTTP_VERSIONS, films, strict=True)], ""
 
 
-def _pictures(name: str, strip: Strip) -> PictureStrip:
+def _pictures(name: str, strip: Strip, is_new: Sequence[bool]) -> PictureStrip:
     pictures = [jpeg(pixels, PICTURE_WIDTH, QUALITY) for pixels in strip.frames]
-    return PictureStrip(name, strip.shot.run, list(zip(strip.times_ms, strip.complete, pictures, strict=True)))
+    timed = list(zip(strip.times_ms, strip.complete, pictures, strict=True))
+    return PictureStrip(name, strip.shot.run, is_new, strip.first_complete, timed)
 
 
 def tables(
