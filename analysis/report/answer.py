@@ -3,7 +3,6 @@
 The page is a single file, so that it can be sent to others.
 """
 
-import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -41,6 +40,8 @@ HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
 # The most pictures of each film, and their width; a page of two networks has up to 40 pictures.
 PICTURES, PICTURE_WIDTH = 10, 320
 QUALITY = 70
+# How much more of the page must be visible, in percent, for a picture to be new.
+NEWS = 5
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Card:
 class PictureStrip:
     """Pictures of a load's film, each with its time (ms), how much of the page is visible (percent), and a data URL.
 
-    `is_new`: for each time, whether any load of the network looks different than at the time before; a narrow screen
-    shows only these. `first_complete`: the place of the first picture of the complete page.
+    `is_new`: for each time, whether any load of the network looks different than in the new pictures before; a narrow
+    screen shows only these. `first_complete`: the place of the first picture of the complete page.
     """
 
     name: str
@@ -238,7 +239,12 @@ def _strips(campaign: CampaignTable, site: str, network: str) -> tuple[list[Pict
     except EyelevelError as error:
         return [], str(error)
     seen = list(zip(*(film.complete for film in films), strict=True))
-    is_new = [True, *(before != after for before, after in itertools.pairwise(seen))]
+    is_new, last = [True], seen[0]
+    for now in seen[1:]:
+        is_new.append(
+            any(after - before >= NEWS or after == 100 > before for before, after in zip(last, now, strict=True))
+        )
+        last = now if is_new[-1] else last
     return [_pictures(name, strip, is_new) for name, strip in zip(HTTP_VERSIONS, films, strict=True)], ""
 
 
