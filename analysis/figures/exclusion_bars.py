@@ -30,7 +30,8 @@ def draw(rates: pd.DataFrame, gates: pd.DataFrame, networks: Sequence[str], prot
                 axes.bar(present, share, bottom=base, color=colour, hatch=hatch, label=gate, edgecolor="white")
                 base = base + share
             axes.set_title(label(network))
-            axes.set_xticks(range(len(present)), [label(name) for name in present], rotation=35, ha="right")
+            names = [label(name) for name in present]
+            axes.set_xticks(range(len(present)), names, rotation=60, ha="right", rotation_mode="anchor")
             axes.grid(axis="x", visible=False)
         panels[0].set_ylabel("attempts that do\nnot count [%]")
         if gate_names:

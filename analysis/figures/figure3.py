@@ -20,7 +20,7 @@ WIDEST = 1.0
 # The least range that an axis shows on both sides of 0; and the margin beyond the last gain, as a share of the axis.
 LEAST, MARGIN = 0.02, 0.04
 # How many ticks with their percentages fit on an axis.
-TICKS = 4
+TICKS = 3
 
 
 def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str], np.ndarray]:

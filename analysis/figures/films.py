@@ -1,5 +1,6 @@
 """Films of a campaign for its figures and pages: the runs to show, and strips of their pictures."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,9 @@ from analysis.runs import metrics_in, rows_of
 from analysis.statistics.hypotheses import Pair
 from films.kept import completeness, film_of, frames
 
-STRIP_FRAMES = 8
+# The most frames of a strip, and the possible steps between them, as multiples of a power of ten.
+STRIP_FRAMES = 12
+STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 # A run is typical of its setting by these metrics, unless others are named.
 TYPICAL_BY = ("si", "plt")
 
@@ -42,6 +45,11 @@ class Strip:
     times_ms: tuple[float, ...]
     complete: tuple[int, ...]
     frames: tuple[NDArray[np.uint8], ...]
+
+    @property
+    def first_complete(self) -> int | None:
+        """The place of the first frame with the complete page."""
+        return self.complete.index(100) if 100 in self.complete else None
 
 
 def disagreement(gain_table: pd.DataFrame, network: str, pair: Pair) -> list[str]:
@@ -77,11 +85,13 @@ def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol:
 
 
 def strips(shots: Sequence[Shot], count: int = STRIP_FRAMES, end_ms: float | None = None) -> list[Strip]:
-    """Strips of the `shots`, all with frames at the same times. These are spread evenly until `end_ms`; unless that is
-    given, until the pages of all shots are done. Raises EyelevelError.
+    """Strips of the `shots`, all with at most `count` frames at the same times. These are in round steps until
+    `end_ms`; unless that is given, until the pages of all shots are done. Raises EyelevelError.
     """
-    end_ms = max(shot.end_ms for shot in shots) if end_ms is None else end_ms
-    times = [end_ms * (place + 1) / count for place in range(count)]
+    end_ms = max([1.0, *(shot.end_ms for shot in shots)]) if end_ms is None else end_ms
+    power = 10 ** math.floor(math.log10(end_ms / count))
+    step_ms = next(factor * power for factor in STEPS if factor * power * count >= end_ms)
+    times = [step_ms * (place + 1) for place in range(math.ceil(end_ms / step_ms))]
     return [
         Strip(shot, tuple(times), tuple(completeness(shot.film, times)), tuple(frames(shot.film, times)))
         for shot in shots

@@ -198,7 +198,9 @@ def _rows(axes: Axes, rows: Sequence[Row], ticks: int, name: Callable[[str], str
     for place, (tick, (network, pair)) in enumerate(zip(axes.yaxis.get_major_ticks(), rows, strict=True)):
         if pair is None:
             where = axes.get_yaxis_transform()
-            style: Any = {"fontsize": SMALL, "fontweight": "bold", "in_layout": False}
+            # The white box interrupts the line of no change.
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            style: Any = {"fontsize": SMALL, "fontweight": "bold", "in_layout": False, "bbox": box}
             axes.text(0.01, place, name(network), transform=where, va="center", **style)
             tick.tick1line.set_visible(False)
             tick.gridline.set_visible(False)

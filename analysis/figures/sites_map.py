@@ -33,6 +33,8 @@ from analysis.text import label, whole_percent
 
 # The colour does not change beyond this share; the number in the cell still shows the change.
 DEEPEST = 0.4
+# The relative luminance with the same contrast to black as to white (WCAG 2).
+EQUAL_CONTRAST = 0.179
 
 
 def draw(
@@ -93,9 +95,15 @@ def _numbers(gains: np.ndarray, p: np.ndarray) -> dict[tuple[str, bool, str], li
     """Each number, whether it is bold, and its colour → its cells, as (x, y)."""
     cells: dict[tuple[str, bool, str], list[tuple[int, int]]] = {}
     for y, x in zip(*np.nonzero(np.isfinite(gains)), strict=True):
-        color = INK if abs(gains[y, x]) < 0.4 * DEEPEST else PAPER
+        color = ink(gains[y, x])
         cells.setdefault((whole_percent(gains[y, x]), p[y, x] < SIGNIFICANT_P, color), []).append((x, y))
     return cells
+
+
+def ink(gain: float) -> str:
+    """The colour of a number on the colour of `gain`: the one with the larger contrast (WCAG 2)."""
+    red, green, blue = (((part + 0.055) / 1.055) ** 2.4 for part in CHANGES(0.5 + gain / DEEPEST / 2)[:3])
+    return INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > EQUAL_CONTRAST else PAPER
 
 
 @cache

@@ -46,9 +46,11 @@ ANSWER, INDEX = "answer", "index.html"
 COMMAND = re.compile(r"(make answer(?: [A-Z_]+=\S+)+)")
 # The protocols of the pair, by the names that users of `eyelevel answer` know.
 HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
-# The number of pictures of each film, and their width; a page of two networks has 32 pictures.
-PICTURES, PICTURE_WIDTH = 8, 320
+# The most pictures of each film, and their width; a page of two networks has up to 40 pictures.
+PICTURES, PICTURE_WIDTH = 10, 320
 QUALITY = 70
+# How much more of the page must be visible, in percent, for a picture to be new.
+NEWS = 5
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,16 @@ class Card:
 
 @dataclass(frozen=True)
 class PictureStrip:
-    """Pictures of a load's film, each with its time (ms), how much of the page is visible (percent), and a data URL."""
+    """Pictures of a load's film, each with its time (ms), how much of the page is visible (percent), and a data URL.
+
+    `is_new`: for each time, whether any load of the network looks different than in the new pictures before; a narrow
+    screen shows only these. `first_complete`: the place of the first picture of the complete page.
+    """
 
     name: str
     run: int
+    is_new: Sequence[bool]
+    first_complete: int | None
     pictures: Sequence[tuple[float, int, str]] = field(default_factory=list)
 
 
@@ -247,12 +255,20 @@ def _strips(campaign: CampaignTable, site: str, network: str) -> tuple[list[Pict
         films = strips(both, PICTURES, end_ms)
     except EyelevelError as error:
         return [], str(error)
-    return [_pictures(name, strip) for name, strip in zip(HTTP_VERSIONS, films, strict=True)], ""
+    seen = list(zip(*(film.complete for film in films), strict=True))
+    is_new, last = [True], seen[0]
+    for now in seen[1:]:
+        is_new.append(
+            any(after - before >= NEWS or after == 100 > before for before, after in zip(last, now, strict=True))
+        )
+        last = now if is_new[-1] else last
+    return [_pictures(name, strip, is_new) for name, strip in zip(HTTP_VERSIONS, films, strict=True)], ""
 
 
-def _pictures(name: str, strip: Strip) -> PictureStrip:
+def _pictures(name: str, strip: Strip, is_new: Sequence[bool]) -> PictureStrip:
     pictures = [jpeg(pixels, PICTURE_WIDTH, QUALITY) for pixels in strip.frames]
-    return PictureStrip(name, strip.shot.run, list(zip(strip.times_ms, strip.complete, pictures, strict=True)))
+    timed = list(zip(strip.times_ms, strip.complete, pictures, strict=True))
+    return PictureStrip(name, strip.shot.run, is_new, strip.first_complete, timed)
 
 
 def tables(

@@ -303,8 +303,12 @@ def test_the_films_of_typical_loads_stand_below_each_other_at_the_same_times(tmp
     over_tcp, over_quic = card.strips
     assert [time for time, _, _ in over_tcp.pictures] == [time for time, _, _ in over_quic.pictures]
     # Painted after 700 ms and after 300 ms.
-    assert [complete for _, complete, _ in over_tcp.pictures] == [0] * 7 + [100]
-    assert [complete for _, complete, _ in over_quic.pictures] == [0] * 3 + [100] * 5
+    assert [complete for _, complete, _ in over_tcp.pictures] == [0] * 8 + [100]
+    assert [complete for _, complete, _ in over_quic.pictures] == [0] * 3 + [100] * 6
+    assert (over_tcp.first_complete, over_quic.first_complete) == (8, 3)
+    # A narrow screen shows the first picture and those on which either load has changed.
+    assert [place for place, is_new in enumerate(over_tcp.is_new) if is_new] == [0, 3, 8]
+    assert over_quic.is_new == over_tcp.is_new
     assert all(
         picture.startswith("data:image/jpeg;base64,") for strip in card.strips for _, _, picture in strip.pictures
     )

@@ -389,3 +389,15 @@ def test_the_order_of_service_has_a_panel_with_its_numbers_for_each_protocol() -
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["urgency 0", "urgency 3", "urgency 4", "incremental"]
     assert smallest_type(figure) >= style.SMALL
+
+
+@pytest.mark.parametrize("gain", [number / 100 for number in range(-60, 61, 5)])
+def test_a_number_is_legible_on_the_colour_of_its_change(gain: float) -> None:
+    def luminance(color: str | tuple[float, float, float, float]) -> float:
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+    cell = luminance(style.CHANGES(0.5 + gain / sites_map.DEEPEST / 2))
+    low, high = sorted([cell, luminance(sites_map.ink(gain))])
+    # WCAG 2.2 asks for 4.5 of text.
+    assert (high + 0.05) / (low + 0.05) >= 4.5

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgba
 from support.films import ORANGE, WHITE, frame, kept_film, page
 
-from analysis.figures import figure4
+from analysis.figures import figure4, style
 from analysis.figures.films import Shot, disagreement, strips, typical
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
@@ -47,6 +48,19 @@ def test_a_strip_says_how_complete_each_frame_is(filmed: Path) -> None:
     names = [axes.get_xlabel() for axes in figure.axes[:4]]
     assert ["FVC" in name for name in names] == [False, True, False, False]
     assert ["PLT" in name for name in names] == [False, False, False, True]
+    # The first frame with the complete page is marked.
+    marked = [axes.spines["top"].get_edgecolor() == to_rgba(style.ORANGE) for axes in figure.axes[:4]]
+    assert [place for place, is_marked in enumerate(marked) if is_marked] == [strip.first_complete]
+
+
+@pytest.mark.parametrize(
+    ("end_ms", "count", "times_ms"), [(690, 4, (200, 400, 600, 800)), (5596, 6, tuple(range(1000, 6001, 1000)))]
+)
+def test_the_frames_of_a_strip_are_in_round_steps(
+    filmed: Path, end_ms: float, count: int, times_ms: tuple[float, ...]
+) -> None:
+    (strip,) = strips([shot(filmed)], count, end_ms)
+    assert strip.times_ms == times_ms
 
 
 def test_the_progress_is_that_of_the_films_own_metrics(filmed: Path) -> None:

@@ -13,12 +13,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import pandas as pd
 
 from analysis import hypotheses
 from analysis.figures import figure4
 from analysis.figures.films import strips, typical
-from analysis.figures.style import BLUE, VERMILION, figure_style
+from analysis.figures.style import BLACK, BLUE, DARK, VERMILION
 from analysis.runs import load, records, rows_of
 from analysis.statistics.outcomes import FASTER, NOT_DECIDED
 from analysis.text import label, level, listing, percent
@@ -27,7 +28,7 @@ from dataset.declaration import HYPOTHESES
 from eyelevel.commands.try_ import NETWORK, PROTOCOLS, SITE
 
 PICTURES = PROJECT / "docs" / "pictures"
-FIGURE, FILMS = PICTURES / "quic-against-tcp.svg", PICTURES / "try.png"
+FIGURE, FILMS, DARK_FILMS = PICTURES / "quic-against-tcp.svg", PICTURES / "try.png", PICTURES / "try-dark.png"
 REFERENCE = PROJECT / "data" / "reference"
 DECLARED = REFERENCE / "report" / "tables" / "confirmatory.csv"
 # The first declared pair, and the metric of when a page is seen.
@@ -41,8 +42,11 @@ NAMES = {
 # Sizes of the figure in pixels: it is as wide as a phone's screen can show without making its type illegible.
 WIDTH, TOP, ROW, BOTTOM, MARGIN = 480, 34, 50, 30, 25
 LEAST, MOST, TICK = -0.3, 0.1, 0.1
-GREY, LIGHT = "#595959", "#dddddd"
-FILM_INCHES, FILM_FRAMES, FILM_DPI = 4.5, 5, 160
+GREY, LIGHT, WHITE = "#595959", "#dddddd", "#ffffff"
+# Attributes of texts that keep the lines of the axis off them.
+HALO = f'paint-order="stroke" stroke="{WHITE}" stroke-width="3"'
+DARK_COLORS = {color: DARK[color] for color in (WHITE, BLUE, VERMILION)} | {GREY: "#a9a9a9", LIGHT: "#3d4248"}
+FILM_INCHES, FILM_FRAMES, FILM_DPI = 3.6, 6, 200
 
 
 def contrasts() -> list[dict[str, Any]]:
@@ -52,7 +56,7 @@ def contrasts() -> list[dict[str, Any]]:
 
 
 def figure() -> str:
-    """The figure as SVG."""
+    """The figure as SVG, with dark colours for readers who prefer these."""
     rows, networks = contrasts(), json.loads((REFERENCE / "campaign.json").read_text())["settings"]["networks"]
     height = TOP + ROW * len(rows) + BOTTOM
     end = height - BOTTOM
@@ -67,10 +71,14 @@ def figure() -> str:
         marks.append(f'<text x="{place}" y="{end + 18}" text-anchor="middle" fill="{GREY}">{text}</text>')
     for number, row in enumerate(rows):
         marks += _row(row, networks[row["network"]], TOP + ROW * number)
+    dark = "".join(
+        f'[{what}="{light}"]{{{what}:{color}}}' for light, color in DARK_COLORS.items() for what in ("fill", "stroke")
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
         f'font-size="13" role="img" aria-label="{escape(description())}">\n'
-        f'<rect width="{WIDTH}" height="{height}" rx="6" fill="white"/>\n' + "\n".join(marks) + "\n</svg>\n"
+        f"<style>@media (prefers-color-scheme:dark){{svg{{fill:{DARK[BLACK]}}}{dark}}}</style>\n"
+        f'<rect width="{WIDTH}" height="{height}" rx="6" fill="{WHITE}"/>\n' + "\n".join(marks) + "\n</svg>\n"
     )
 
 
@@ -81,13 +89,13 @@ def _row(row: Mapping[str, Any], network: Mapping[str, Any], top: int) -> list[s
     facts = f"{network['down_mbps']:g} Mbit/s, round trip {network['min_rtt_ms']:g} ms"
     facts += f", {level(network['loss'])} lost" if network["loss"] else ""
     return [
-        f'<text x="{MARGIN}" y="{top + 18}"><tspan font-weight="bold">{escape(NAMES[row["network"]])}</tspan>'
+        f'<text x="{MARGIN}" y="{top + 18}" {HALO}><tspan font-weight="bold">{escape(NAMES[row["network"]])}</tspan>'
         f'<tspan dx="8" font-size="11" fill="{GREY}">{facts}</tspan></text>',
         f'<line x1="{x(row["gain_low"])}" x2="{x(row["gain_high"])}" y1="{y}" y2="{y}" stroke="{color}" '
         'stroke-width="3"/>',
         f'<circle cx="{x(row["gain"])}" cy="{y}" r="6" stroke="{color}" stroke-width="3" '
-        f'fill="{color if is_decided else "white"}"/>',
-        f'<text x="{WIDTH - 10}" y="{y + 4}" text-anchor="end" fill="{color}">{verdict(row)}</text>',
+        f'fill="{color if is_decided else WHITE}"/>',
+        f'<text x="{WIDTH - 10}" y="{y + 4}" text-anchor="end" fill="{color}" {HALO}>{verdict(row)}</text>',
     ]
 
 
@@ -130,13 +138,18 @@ def _narrow(threshold: float) -> str:
 
 
 def write_films(folder: Path) -> None:
-    """Write the films of two typical loads of the campaign of `make try` in `folder` as a picture."""
+    """Write the films of two typical loads of the campaign of `make try` in `folder` as a picture, and as one for dark
+    pages."""
     runs = load(folder).runs
     shots = [typical(runs, folder, SITE, NETWORK, protocol) for protocol in PROTOCOLS]
     both = [replace(shot, metrics={"lvc": shot.metrics["lvc"]}) for shot in shots if shot]
-    drawn = figure4.draw(strips(both, FILM_FRAMES), FILM_INCHES)
-    with figure_style():
-        drawn.savefig(FILMS, dpi=FILM_DPI)
+    films = strips(both, FILM_FRAMES)
+    ink = ("text.color", "axes.labelcolor")
+    themes: dict[Path, dict[Any, str]] = {FILMS: {}, DARK_FILMS: dict.fromkeys(ink, DARK[BLACK])}
+    for path, colors in themes.items():
+        with mpl.rc_context(colors):
+            drawn = figure4.draw(films, FILM_INCHES)
+            drawn.savefig(path, dpi=FILM_DPI, transparent=path == DARK_FILMS)
 
 
 if __name__ == "__main__":

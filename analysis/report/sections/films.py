@@ -65,7 +65,8 @@ def strip_figure(number: int, strips: list[Strip]) -> ReportFigure:
     """A figure of these strips, which are of runs on one network, with links to the files of these runs, except
     films."""
     shot = strips[0].shot
-    caption = f"{shot.site} on {label(shot.network)}: one typical run of each protocol."
+    caption = f"{shot.site} on {label(shot.network)}: one typical run of each protocol. "
+    caption += "An orange frame marks the first picture of the complete page."
     finding = alternatives.strip({strip.shot.protocol: strip.shot.metrics for strip in strips})
     run_files = {
         f"{label(strip.shot.protocol)} run {strip.shot.run}: {text}": path

@@ -25,6 +25,7 @@ PHASES = {
     "tcp": "TCP handshake",
     "tls": "TLS handshake",
     "quic": "QUIC handshake, TLS included",
+    "early": "QUIC handshake of a resumed connection, sent with the request (0-RTT)",
     "wait": "wait: from the request to the first byte of its response",
     "download": "download: the response, to its last byte",
 }
@@ -63,6 +64,11 @@ class LoadedRequest:
     def duration_ms(self) -> float:
         """The time from when the page wanted the request until the request ended."""
         return self.end_ms - self.start_ms
+
+    @property
+    def over(self) -> str:
+        """Its protocol, and whether it was sent as early data."""
+        return f"{self.protocol} 0-RTT" if "early" in self.spans else self.protocol
 
     def took_ms(self, phase: str) -> float | None:
         """How long a phase took; None if the request had none."""
@@ -163,23 +169,34 @@ def requests_of(har: Mapping[str, Any], navigation: Navigation | None = None) ->
         entries = [entry for entry in entries if started_s(entry) >= began_s]
     else:
         entries = [entry for entry in entries if entry.get("pageref", page) == page]
-    requests = [_request(entry, 1000 * (started_s(entry) - began_s)) for entry in entries[:MOST_REQUESTS]]
+    pages_s = {page["id"]: started_s(page) for page in har["log"]["pages"]}
+    requests = [
+        _request(entry, 1000 * (started_s(entry) - began_s), 1000 * (pages_s[entry.get("pageref", page)] - began_s))
+        for entry in entries[:MOST_REQUESTS]
+    ]
     return tuple(sorted(requests, key=lambda request: request.start_ms))
 
 
-def _request(entry: Mapping[str, Any], began_ms: float) -> LoadedRequest:
-    """The request of a HAR's entry. The browser began it at `began_ms`, after it had waited in a queue."""
+def _request(entry: Mapping[str, Any], began_ms: float, page_ms: float) -> LoadedRequest:
+    """The request of a HAR's entry. The browser began it at `began_ms`, after it had waited in a queue; its page was
+    begun at `page_ms`."""
     took = {name: max(float(value), 0.0) for name, value in entry["timings"].items() if isinstance(value, int | float)}
     response, protocol = entry["response"], str(entry["response"]["httpVersion"]).lower()
     connect, tls = took.get("connect", 0.0), took.get("ssl", 0.0)
+    before, wait = took.get("blocked", 0.0) + took.get("dns", 0.0), took.get("send", 0.0) + took.get("wait", 0.0)
+    # The HAR does not mention early data, which is sent during the handshake: it counts the handshake and the wait in
+    # full, so its response seems to come later, by up to one handshake, than its first data.
+    first_ms = [page_ms + float(chunk["ts"]) for chunk in entry.get("_chunks", ())[:1]]
+    is_early = protocol == "h3" and any(at_ms < began_ms + before + 0.8 * connect + wait for at_ms in first_ms)
     lengths = {
         "queue": took.get("_queued", 0.0) + took.get("blocked", 0.0),
         "dns": took.get("dns", 0.0),
         # In a HAR, TLS is a part of connecting; a QUIC handshake consists entirely of it.
         "tcp": 0.0 if protocol == "h3" else max(connect - tls, 0.0),
         "tls": 0.0 if protocol == "h3" else min(tls, connect),
-        "quic": connect if protocol == "h3" else 0.0,
-        "wait": took.get("send", 0.0) + took.get("wait", 0.0),
+        "quic": connect if protocol == "h3" and not is_early else 0.0,
+        "early": connect if is_early else 0.0,
+        "wait": max(wait - connect, 0.0) if is_early else wait,
         "download": took.get("receive", 0.0),
     }
     start_ms = at_ms = began_ms - took.get("_queued", 0.0)

@@ -24,7 +24,7 @@ PICTURE_WIDTH, QUALITY = 240, 60
 # The number of units of the axis. The thickness of each phase, as a share of its bar: this distinguishes kinds of
 # phases without colour, too.
 AXIS_UNITS = 1000
-HEIGHTS = {"queue": 0.2, "dns": 0.5, "tcp": 0.5, "tls": 0.5, "quic": 0.5, "wait": 0.7, "download": 1.0}
+HEIGHTS = {"queue": 0.2, "dns": 0.5, "tcp": 0.5, "tls": 0.5, "quic": 0.5, "early": 0.9, "wait": 0.7, "download": 1.0}
 BAR_UNITS = 10
 # The metrics that are lines across all requests, and the style of each line.
 LINES = {"fvc": "dotted", "plt": "solid", "lvc": "dashed"}
@@ -92,6 +92,7 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
         axis=axis,
         strips=[strip(load, axis) for load in loads],
         phases=PHASES,
+        heights=HEIGHTS,
         lines=lines,
         line_names=[line_names(load, axis) for load in loads],
         metrics=[name for name in loads[0].metrics if all(name in load.metrics for load in loads)],

@@ -30,8 +30,8 @@ def entry(url: str, protocol: str, second: float, **timings: float) -> dict[str,
 
 
 def har(*entries: dict[str, Any]) -> dict[str, Any]:
-    page = {"id": "page_1", "startedDateTime": "2026-11-23T12:00:01.000Z"}
-    return {"log": {"pages": [page], "entries": list(entries)}}
+    pages = [{"id": f"page_{second}", "startedDateTime": f"2026-11-23T12:00:0{second}.000Z"} for second in (0, 1)]
+    return {"log": {"pages": pages, "entries": list(entries)}}
 
 
 def load_of(*requests: tuple[str, float, float]) -> Any:
@@ -62,6 +62,24 @@ def test_phases_follow_each_other_from_when_a_request_was_wanted_to_its_last_byt
     # QUIC's handshake includes TLS's; the HAR counts it as both.
     (quic,) = requests_of(har(entry("https://a/", "h3", 1.1, connect=50, ssl=50, wait=60)))
     assert {phase: round(end - begin) for phase, (begin, end) in quic.spans.items()} == {"quic": 50, "wait": 60}
+
+
+@pytest.mark.parametrize(
+    ("first_data_ms", "lengths", "over"),
+    [
+        # Relative to the page's start, 100 ms before the request. The response's header needs 3 ms more than the
+        # handshake.
+        (705, {"early": 600, "wait": 3}, "h3 0-RTT"),
+        (1310, {"quic": 600, "wait": 603}, "h3"),
+    ],
+)
+def test_a_request_whose_answer_came_with_the_handshake_was_early_data(
+    first_data_ms: float, lengths: dict[str, float], over: str
+) -> None:
+    opened = entry("https://a/", "h3", 1.1, connect=600, ssl=600, send=1, wait=602)
+    (request,) = requests_of(har({**opened, "_chunks": [{"ts": first_data_ms, "bytes": 900}]}))
+    assert {phase: round(end - begin) for phase, (begin, end) in request.spans.items()} == lengths
+    assert request.over == over
 
 
 def test_the_requests_of_a_page_that_led_to_another_are_there_from_the_first_navigation_on() -> None:
