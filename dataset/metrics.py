@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from dataset.columns import Column
 
 if TYPE_CHECKING:
-    from dataset.largest_paint import LargestPaint
     from measure.run.evidence import Evidence
 
 
@@ -160,8 +159,8 @@ def _web(
     )
 
 
-def _of_largest(value: Callable[[LargestPaint], float | None]) -> Callable[[Evidence], float | None]:
-    return lambda evidence: None if evidence.largest is None else value(evidence.largest)
+def _of_largest(name: str) -> Callable[[Evidence], float | None]:
+    return lambda evidence: None if evidence.largest is None else getattr(evidence.largest, name)
 
 
 def _number(evidence: Evidence, *keys: str) -> float | None:
@@ -286,7 +285,7 @@ METRICS: list[Metric] = [
         "lcp",
         "ms",
         "LCP",
-        _of_largest(lambda paint: paint.painted_ms),
+        _of_largest("painted_ms"),
         "largest contentful paint",
         "largest contentful paint: the last entry until the load is over, without input (W3C Largest Contentful Paint)",
         is_time=True,
@@ -295,7 +294,7 @@ METRICS: list[Metric] = [
         "lcp_requested",
         "ms",
         "LCP requested",
-        _of_largest(lambda paint: paint.requested_ms),
+        _of_largest("requested_ms"),
         "",
         "when the request for the picture that is the largest contentful paint was sent; none if that is text",
     ),
@@ -303,7 +302,7 @@ METRICS: list[Metric] = [
         "lcp_arrived",
         "ms",
         "LCP arrived",
-        _of_largest(lambda paint: paint.arrived_ms),
+        _of_largest("arrived_ms"),
         "",
         "when that picture had arrived; Chromium only",
     ),
@@ -311,7 +310,7 @@ METRICS: list[Metric] = [
         "lcp_ahead",
         "bytes",
         "ahead of LCP",
-        _of_largest(lambda paint: sum(paint.ahead_bytes.values()) if paint.requested_ms is not None else None),
+        _of_largest("all_ahead_bytes"),
         "",
         "bytes of other responses that arrived between these two moments, on the same connection",
     ),

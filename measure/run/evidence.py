@@ -16,7 +16,6 @@ from base.files import write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
 from dataset.har import navigated_s
-from dataset.largest_paint import LargestPaint, largest_paint
 from dataset.last_frames import write_last_frame
 from dataset.navigation import read_navigation
 from dataset.run_files import (
@@ -40,6 +39,7 @@ from measure.instruments.contract import FinishedRun, Readings, instruments
 from measure.instruments.cross_traffic import CrossTrafficFlow, read_cross_traffic
 from measure.instruments.processor import affinity_of
 from measure.instruments.syns import read_syns
+from measure.run.largest_paint import LargestPaint, largest_paint
 from servers.matching import Kind
 
 # The line in which a shell reports that it was late (`shells/src/shell.rs`).

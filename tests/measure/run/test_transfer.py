@@ -9,9 +9,9 @@ import pytest
 
 from browsers.chromium.netlog import read_transfer
 from browsers.contract import Transfer
-from dataset.largest_paint import LargestPaint
 from dataset.metrics import read_metrics, time_names, web_names
 from measure.run.evidence import Evidence, RequestCounts
+from measure.run.largest_paint import LargestPaint
 from tuning.impairments.contract import DOWN, UP
 from tuning.impairments.on_off import OnOff
 from tuning.networks import Network

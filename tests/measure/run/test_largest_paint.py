@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from browsers.contract import StreamRequest
-from dataset.largest_paint import BEFORE, LATER, LESS_URGENT, MORE_URGENT, LargestPaint, largest_paint
+from measure.run.largest_paint import BEFORE, LATER, LESS_URGENT, MORE_URGENT, LargestPaint, largest_paint
 
 PICTURE = "https://a.example/picture.jpg"
 BEGAN_S = 100.0

@@ -38,6 +38,11 @@ class LargestPaint:
     bytes: int = 0
     ahead_bytes: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def all_ahead_bytes(self) -> int | None:
+        """The sum of `ahead_bytes`; None if they are unknown."""
+        return None if self.requested_ms is None else sum(self.ahead_bytes.values())
+
 
 def largest_paint(
     page: Mapping[str, Any], streams: Iterable[StreamRequest], began_s: float | None, followed_ms: float = 0.0
@@ -59,10 +64,10 @@ def largest_paint(
         return paint
     sent = [(one, 1000 * (one.sent_s - began_s)) for one in streams if one.sent_s is not None and one.arrivals]
     # A picture that is requested again, without need, is painted from its first response.
-    own = next((pair for pair in sent if pair[0].url == paint.url and pair[1] < paint.painted_ms), None)
-    if own is None:
+    needed = next((pair for pair in sent if pair[0].url == paint.url and pair[1] < paint.painted_ms), None)
+    if needed is None:
         return paint
-    request, requested_ms = own
+    request, requested_ms = needed
     arrived_ms = 1000 * (request.arrivals[-1][0] - began_s)
     ahead = Counter[str]()
     for other, other_ms in sent:
