@@ -45,9 +45,9 @@ class NetworkAnswer:
     """The result on one network.
 
     `verdict`: the verdict on the compared protocol (`analysis.statistics.outcomes`). `attempts`: the number of
-    attempts; `excluded`: why attempts do not count. `lost`: the number of lost runs over the reference and over the
-    compared protocol (`analysis.losses`), and `tried`: of how many. `pairs`: how many pairs of runs count; a pair is
-    one run over each protocol, measured one after the other.
+    attempts; `rejected`: how many of them do not count, and `excluded`: why. `lost`: the number of lost runs over the
+    reference and over the compared protocol (`analysis.losses`), and `tried`: of how many. `pairs`: how many pairs of
+    runs count; a pair is one run over each protocol, measured one after the other.
     NaN where unknown: `gain`: the compared protocol's time over the reference's, less 1 (negative: sooner), with its
     interval from `low` to `high`; a gain below `margin` counts as no difference. `shrunken`: on a network that ended
     early, the gain without the part that ending early adds. `reference_ms`: the typical time over the reference.
@@ -64,6 +64,7 @@ class NetworkAnswer:
     reference_ms: float = math.nan
     pairs: int = 0
     attempts: int = 0
+    rejected: int = 0
     excluded: tuple[str, ...] = ()
     more_runs: float = math.nan
     shrunken: float = math.nan
@@ -129,19 +130,18 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     by_network = []
     for row in records(table):
         network = row["network"]
-        reasons = [f"{one['excluded']} x {one['example']}" for one in records(rows_of(excluded, network=network))]
+        rejected = rows_of(excluded, network=network)
+        reasons = tuple(f"{one['excluded']} x {one['example']}" for one in records(rejected))
         of_pair = [rows_of(rates, network=network, protocol=name).iloc[0] for name in PAIR]
         lost, tried = (tuple(int(one[column]) for one in of_pair) for column in ("lost", "tried"))
-        attempts = len(rows_of(campaign.runs, network=network))
+        counts = {"attempts": len(rows_of(campaign.runs, network=network)), "rejected": int(rejected["excluded"].sum())}
         numbers = {}
         if row["blocks"]:
             size = len(declared.declared_with(network, campaign.networks))
             level = partial(level_at_end, campaign, declared.significant_p / size, row["blocks"])
             numbers = _numbers(row, samples.on([network]), confidence[network], level)
         by_network.append(
-            NetworkAnswer(
-                network, row["verdict"], attempts=attempts, excluded=tuple(reasons), lost=lost, tried=tried, **numbers
-            )
+            NetworkAnswer(network, row["verdict"], excluded=reasons, lost=lost, tried=tried, **counts, **numbers)
         )
     return by_network
 

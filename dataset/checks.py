@@ -1,8 +1,14 @@
 """One check: the configured value, the measured value, and the tolerance between both."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from base.words import plural
+
 UNCHECKED = "not checked"
+# A reason that follows a value, as in `43% (the kernel's order is settled)`.
+SEEN = re.compile(r"\d.*? \((.+)\)")
 
 # The outcomes of a check.
 SUCCEEDED, FAILED, UNSUPPORTED = "succeeded", "failed", "unsupported"
@@ -35,6 +41,23 @@ class Check:
         if not self.passed:
             return FAILED
         return SUCCEEDED if self.checked else UNSUPPORTED
+
+
+def outcomes_in_words(outcomes: Iterable[tuple[str, bool]]) -> str:
+    """How many checks passed, failed, and do not apply, and why they do not; `outcomes` are each check's `measured` and
+    `passed`."""
+    checked, unchecked_because, failed = 0, list[str](), 0
+    for measured, passed in outcomes:
+        if measured.startswith(UNCHECKED):
+            unchecked_because.append(SEEN.sub(r"\1", measured.removeprefix(f"{UNCHECKED}: ")))
+        else:
+            checked, failed = checked + 1, failed + (not passed)
+    texts = [f"{plural('check', checked - failed)} passed"]
+    texts += [f"{failed} failed"] if failed else []
+    if number := len(unchecked_because):
+        why = "; ".join(dict.fromkeys(unchecked_because))
+        texts.append(f"{number} {'does' if number == 1 else 'do'} not apply here ({why})")
+    return ", ".join(texts)
 
 
 def within(subject: str, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:

@@ -9,6 +9,7 @@ from analysis.earlier import GAIN_SD, SITE_SD, Expected, expected_on
 from analysis.forecast import DIFFERENCES, SEED, Chances, Plan, chances, number_of_campaigns, simulated_stops
 from analysis.hypotheses import parse
 from analysis.statistics.hypotheses import Hypotheses
+from analysis.text import level
 from base.words import in_words, plural
 from dataset.declaration import HYPOTHESES
 from dataset.metrics import time_names
@@ -36,7 +37,7 @@ def announcement(campaign: Campaign) -> list[str]:
     results = campaign.folder.parent
     host = str(machine()["host"])
     expected = expected_on(campaign.networks, hypotheses, results, campaign.folder, host, notes.append)
-    lines = chance_lines(chances(plan, hypotheses, expected), plan.runs)
+    lines = chance_lines(chances(plan, hypotheses, expected), plan.runs, hypotheses)
     if campaign.auto:
         lines += length_lines(plan, hypotheses, expected)
     return [*lines, *(f"  note: {note}" for note in notes)]
@@ -57,8 +58,9 @@ def plan_of(campaign: Campaign) -> Plan:
     )
 
 
-def chance_lines(all_chances: list[Chances], runs: int) -> list[str]:
-    """The lines to print before a campaign of this number of `runs`."""
+def chance_lines(all_chances: list[Chances], runs: int, hypotheses: Hypotheses) -> list[str]:
+    """The lines to print before a campaign of this number of `runs`, for its `hypotheses`."""
+    margin = "" if hypotheses.equivalence_round_trips else f"{level(hypotheses.equivalence_margin)}, "
     lines = [f"chances of a verdict after {plural('run', runs)} of each, if the true difference is as stated:"]
     for one in all_chances:
         differences = ", ".join(
@@ -66,7 +68,7 @@ def chance_lines(all_chances: list[Chances], runs: int) -> list[str]:
             for share, chance in zip(DIFFERENCES, one.difference, strict=True)
         )
         fine = f", finer than one picture of the browser ({FRAME_MS:.0f} ms)" if one.margin_ms < FRAME_MS else ""
-        none = f"no difference: {_percent(one.equivalent)} (less than {one.margin_ms:.0f} ms{fine})"
+        none = f"no difference (less than {margin}{one.margin_ms:.0f} ms{fine}): {_percent(one.equivalent)}"
         lines.append(f"  {one.network}: {differences}, {none}")
     return lines
 

@@ -18,6 +18,7 @@ from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.terminal import print_line
 from base.words import in_words, plural
+from dataset.checks import outcomes_in_words
 from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
@@ -84,7 +85,8 @@ def carry_out(
             note_priority(campaign, console)
         if wanted:
             checks = validate_pending(campaign.folder, wanted)
-            print_line(console, f"networks and protocols are as configured: all {plural('check', len(checks))} passed")
+            outcomes = outcomes_in_words((check.measured, check.passed) for check in checks)
+            print_line(console, f"networks and protocols are as configured: {outcomes}")
         when_validated()
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=campaign.lanes)
         if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,4 +77,6 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     carry_out(measurement.campaign, options, console, measurement.enough)
     for line in measurement.summary():
         print_line(console, line)
-    suggest(after_campaign(folder))
+    # `make` itself writes the report after a study.
+    if "MAKELEVEL" not in os.environ:
+        suggest(after_campaign(folder))

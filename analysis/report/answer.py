@@ -16,7 +16,16 @@ from markupsafe import Markup
 from analysis.answer import PAIR, NetworkAnswer, answers, milestones
 from analysis.figures.films import Strip, strips, typical
 from analysis.networks import further
-from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
+from analysis.report.answer_sentences import (
+    amount,
+    change,
+    command_for_more,
+    ends,
+    headline,
+    how_sure,
+    loads_of_each,
+    why,
+)
 from analysis.report.charts import Axis, interval, scale
 from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
@@ -72,13 +81,19 @@ class PictureStrip:
 
 
 def write_answer(
-    folder: Path, question: Hypotheses, recording: Sequence[str], *, has_report: bool, servers: Sequence[str] = ()
-) -> tuple[str, Path]:
-    """Write the page on the campaign in `folder` into that folder, and replace an older one; returns its first sentence
-    and its path.
+    folder: Path,
+    question: Hypotheses,
+    recording: Sequence[str],
+    *,
+    has_report: bool,
+    servers: Sequence[str] = (),
+    films: Sequence[str] = (),
+) -> tuple[str, Path, str | None]:
+    """Write the page on the campaign in `folder` into that folder, and replace an older one; returns its first
+    sentence, its path, and the command for more runs (`command_for_more`).
 
     `recording`: why loads of the recording say little about the site, if they do; `servers`: facts about the recorded
-    servers that the answer leaves out. Raises EyelevelError.
+    servers that the answer leaves out; `films`: which text the films do not show. Raises EyelevelError.
     """
     campaign = load(folder)
     by_network, (site,) = answers(campaign, question), campaign.settings.sites
@@ -98,12 +113,12 @@ def write_answer(
             site=site,
             url=campaign.settings.sites[site].get("url", ""),
             sentence=sentence,
-            basis=_basis(by_network),
+            basis=basis(by_network),
             recording=recording,
             cards=cards(campaign, site, by_network),
             bound=level(question.equivalence_margin),
             how_sure=how_sure(by_network, campaign, question),
-            caution=cautions(campaign),
+            caution=[*films, *cautions(campaign)],
             why=why(by_network, table, campaign.rtt_ms.get),
             level_ground=level_ground(campaign, [PAIR]),
             page_facts=page_facts(campaign, site),
@@ -113,7 +128,7 @@ def write_answer(
         )
         (new / INDEX).write_text(html)
     give_to_caller(into)
-    return sentence, into / INDEX
+    return sentence, into / INDEX, command_for_more(by_network, campaign)
 
 
 def with_commands(text: str) -> Markup:
@@ -122,11 +137,13 @@ def with_commands(text: str) -> Markup:
     return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(part) for n, part in enumerate(parts))
 
 
-def _basis(by_network: Sequence[NetworkAnswer]) -> str:
+def basis(by_network: Sequence[NetworkAnswer]) -> str:
     """How many loads the sentence rests on."""
-    pairs, attempts = (sum(values) for values in zip(*((one.pairs, one.attempts) for one in by_network), strict=True))
-    networks = plural("network", len(by_network))
-    return f"{plural('pair', pairs)} of loads on {networks}, of {plural('attempt', attempts)}"
+    pairs, rejected, attempts = (
+        sum(values) for values in zip(*((one.pairs, one.rejected, one.attempts) for one in by_network), strict=True)
+    )
+    text = f"{loads_of_each(pairs)} protocol on {plural('network', len(by_network))}"
+    return f"{text}; {rejected} of {plural('attempt', attempts)} were rejected" if rejected else text
 
 
 def cautions(campaign: CampaignTable) -> list[str]:
@@ -185,14 +202,14 @@ def in_words(answer: NetworkAnswer) -> tuple[str, str]:
     """The verdict on one network as a heading, and its qualification."""
     if not answer.pairs:
         return "No answer", f"no pair of loads counts, of {plural('attempt', answer.attempts)}"
-    bounds, basis = ends(answer.low, answer.high), f"{plural('pair', answer.pairs)} of loads"
+    bounds, loads = ends(answer.low, answer.high), loads_of_each(answer.pairs)
     if answer.verdict == EQUIVALENT:
-        return "No difference", f"less than {level(answer.margin)} either way; {basis}"
+        return "No difference", f"less than {level(answer.margin)} either way; {loads}"
     if not answer.is_decided:
         may_be = " ".join(filter(None, (bounds, answer.direction)))
-        return "Not decided", f"it may be {may_be}; {basis}" if bounds else f"{basis} cannot tell"
-    verdict = f"{amount(answer.difference_ms)} {'sooner' if answer.verdict == FASTER else 'later'}"
-    return verdict, f"{bounds}; {basis}" if bounds else basis
+        return "Not decided", f"it may be {may_be}; {loads}" if bounds else f"{loads} cannot tell"
+    verdict = f"{change(answer)} {'sooner' if answer.verdict == FASTER else 'later'}"
+    return verdict, "; ".join(filter(None, (amount(answer.difference_ms), bounds, loads)))
 
 
 def network_words(network: Mapping[str, Any]) -> str:
@@ -253,8 +270,8 @@ def tables(
             ("low", "high"): ("interval", percent_interval),
             "margin": ("no difference below", percent),
             "reference_ms": ("HTTP/2 [ms]", ms),
-            "pairs": "pairs of loads",
-            "attempts": "attempts",
+            "pairs": "loads of each",
+            "rejected": "rejected attempts",
         },
     )
     milestone_texts = text_table(

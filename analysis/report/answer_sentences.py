@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -10,6 +11,7 @@ from analysis.hypotheses import origin_sentence
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER
+from analysis.statistics.spending import LOOKS
 from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.places import ANSWER_PREFIX
 
@@ -52,12 +54,9 @@ def _losses(answer: NetworkAnswer) -> str:
 
 
 def _difference(answer: NetworkAnswer) -> str:
-    bounds = f" ({text})" if (text := ends(answer.low, answer.high)) else ""
     direction = "sooner" if answer.verdict == FASTER else "later"
-    # An interval with one sign comes before the direction: "(9 to 12 %) sooner". An interval with both signs names its
-    # own directions, so it comes after the direction: "sooner (between 3 % sooner and 1 % later)".
-    words = f"{bounds} {direction}" if answer.direction else f" {direction}{bounds}"
-    return f"{amount(answer.difference_ms)}{words} {answer.place}"
+    known = "; ".join(filter(None, (amount(answer.difference_ms), ends(answer.low, answer.high))))
+    return f"{change(answer)} {direction} ({known}) {answer.place}"
 
 
 def _open(answer: NetworkAnswer) -> str:
@@ -65,8 +64,23 @@ def _open(answer: NetworkAnswer) -> str:
     text = ends(answer.low, answer.high)
     if answer.direction:
         return f"{answer.place} (probably {text} {answer.direction}, which is not certain enough)"
-    may_be = f"it may be {text}" if text else f"{plural('pair', answer.pairs)} of loads cannot tell"
+    may_be = f"it may be {text}" if text else f"{loads_of_each(answer.pairs)} cannot tell"
     return f"{answer.place} ({may_be})"
+
+
+def loads_of_each(pairs: int) -> str:
+    """How many loads over each protocol count in pairs."""
+    return f"{plural('load', pairs)} of each"
+
+
+def change(answer: NetworkAnswer) -> str:
+    """The size of the change in percent, without its sign, with as many digits as its interval."""
+    return f"{100 * abs(answer.gain):.{digits(answer.low, answer.high)}f} %"
+
+
+def digits(low: float, high: float) -> int:
+    """How many digits after the point a percentage with this interval has."""
+    return 0 if high - low >= 0.02 else 1
 
 
 def amount(difference_ms: float) -> str:
@@ -87,11 +101,11 @@ def ends(low: float, high: float) -> str:
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    digits = 0 if high - low >= 0.02 else 1
+    places = digits(low, high)
     if low * high <= 0:
-        return f"between {100 * abs(low):.{digits}f} % sooner and {100 * abs(high):.{digits}f} % later"
+        return f"between {100 * abs(low):.{places}f} % sooner and {100 * abs(high):.{places}f} % later"
     least, most = sorted((abs(low), abs(high)))
-    return f"{100 * least:.{digits}f} to {100 * most:.{digits}f} %"
+    return f"{100 * least:.{places}f} to {100 * most:.{places}f} %"
 
 
 def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, question: Hypotheses) -> list[str]:
@@ -117,33 +131,53 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
 
 def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
     """The evidence for the answer on one network."""
-    basis = f"{plural('pair', answer.pairs)} of loads count, of {plural('attempt', answer.attempts)}"
-    typical = f"; over HTTP/2 the Speed Index is {ms(answer.reference_ms)} ms" if answer.pairs else ""
-    texts = [f"{answer.heading}: {basis}{typical}."]
+    texts = [f"{answer.heading}: no pair of loads counts, of {plural('attempt', answer.attempts)}."]
+    if answer.pairs:
+        loads = f"{loads_of_each(answer.pairs)} count{'s' if answer.pairs == 1 else ''}"
+        texts = [f"{answer.heading}: {loads}; over HTTP/2 the Speed Index is {ms(answer.reference_ms)} ms."]
     if math.isfinite(answer.shrunken) and answer.verdict in (FASTER, SLOWER):
         texts.append(
             "The loads ended early, when the difference was large enough to be certain, and chance helps with that: "
-            f"expect rather {amount(answer.shrunken * answer.reference_ms)}."
+            f"expect rather {change(replace(answer, gain=answer.shrunken))} "
+            f"({amount(answer.shrunken * answer.reference_ms)})."
         )
     if answer.pairs and not answer.is_decided:
         texts.append(_what_decides(answer, site, campaign))
     if answer.excluded:
-        texts.append(f"Not counted: {'; '.join(answer.excluded)}.")
+        rejected = f"{answer.rejected} of {plural('attempt', answer.attempts)}"
+        texts.append(f"Rejected: {rejected} ({'; '.join(answer.excluded)}).")
     return " ".join(texts)
 
 
 def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
-    """The runs that would decide an open answer, with the command if the runs are few enough to wait for."""
+    """The runs that would decide an open answer, with the command for more runs."""
     difference = f"a difference of {level(answer.margin)} if there is one"
+    command = _command_for(_runs_for(answer, campaign), site, campaign)
     if math.isnan(answer.more_runs):
-        return "These are too few to tell how many more would decide."
+        return f"These are too few to say how many more would decide. For more: {command}"
     if math.isinf(answer.more_runs):
-        return f"More than {MOST_RUNS} runs more of each would be needed to show {difference}."
-    runs = campaign.settings.runs or 0
-    of_site = "" if campaign.name == f"{ANSWER_PREFIX}{site}" else f" CAMPAIGN={campaign.name}"
-    # The planned runs include those that do not count.
-    command = f"make answer SITE={site}{of_site} RUNS={max(runs, answer.pairs) + math.ceil(answer.more_runs)}"
+        needed = f"More than {MOST_RUNS} runs more of each would be needed to show {difference}."
+        return f"{needed} More runs narrow the interval: {command}"
     return f"About {answer.more_runs:.0f} runs more of each would show {difference}: {command}"
+
+
+def command_for_more(by_network: Sequence[NetworkAnswer], campaign: CampaignTable) -> str | None:
+    """The command for the runs that every open answer needs; None if all is decided, or if no load counts."""
+    (site,) = campaign.settings.sites
+    runs = [_runs_for(answer, campaign) for answer in by_network if answer.pairs and not answer.is_decided]
+    return _command_for(max(runs), site, campaign) if runs else None
+
+
+def _runs_for(answer: NetworkAnswer, campaign: CampaignTable) -> int:
+    """How many runs of each an open answer needs; twice as many as now if that is unknown or needs too many."""
+    # The planned runs include those that do not count.
+    now = max(campaign.settings.runs or 0, answer.pairs)
+    return now + (math.ceil(answer.more_runs) if math.isfinite(answer.more_runs) else max(now, LOOKS[0]))
+
+
+def _command_for(runs: int, site: str, campaign: CampaignTable) -> str:
+    of_site = "" if campaign.name == f"{ANSWER_PREFIX}{site}" else f" CAMPAIGN={campaign.name}"
+    return f"make answer SITE={site}{of_site} RUNS={runs}"
 
 
 def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callable[[str], float | None]) -> list[str]:

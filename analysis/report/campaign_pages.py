@@ -1,10 +1,12 @@
 """The pages of a campaign's report: the answer, the paper, and everything."""
 
+import shlex
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from analysis.balance import place_test
 from analysis.findings import Findings
+from analysis.report.conclusion import conclusion
 from analysis.report.first_screen import (
     TO_SHOW,
     deciding,
@@ -20,12 +22,14 @@ from analysis.report.lines import grouped
 from analysis.report.page import environment, identity, page_basics, styles
 from analysis.report.run_files import Links
 from analysis.report.section import ANSWER, EVERYTHING, PAPER, Section
+from analysis.report.sections.films import FILMS
 from analysis.report.sections.measured import validation_summary
 from analysis.report.sentences import remarks, scope, warnings
 from analysis.report.warnings import of_balance
 from analysis.runs import CampaignTable
 from analysis.statistics.planning import POWER
 from analysis.text import label, level, listing
+from dataset.package import is_package
 
 PAGES = {ANSWER: "Answer", PAPER: "The paper", EVERYTHING: "Everything"}
 TEMPLATES = {ANSWER: "answer.html.j2", PAPER: "paper.html.j2", EVERYTHING: "everything.html.j2"}
@@ -67,8 +71,10 @@ def _answer_values(findings: Findings, sections: Sequence[Section]) -> dict[str,
         "confidence": level(findings.declared.confidence),
         "groups": grouped(lines(findings), "protocols", faster),
         "warnings": [*qualifications(findings), *warnings(findings)],
+        "films": next((section for section in sections if section.name == FILMS and section.figures), None),
         "sections_with_text": [section for section in sections if section.paragraphs],
         "deciding": deciding(findings),
+        "more": _command_for_more(findings),
         "to_show": TO_SHOW,
         "power": POWER,
         "question": question(findings),
@@ -80,6 +86,13 @@ def _answer_values(findings: Findings, sections: Sequence[Section]) -> dict[str,
         "basis": _basis(campaign),
         "level_ground": level_ground(campaign, findings.declared.family),
     }
+
+
+def _command_for_more(findings: Findings) -> str:
+    """The command for the runs that would decide what is open; empty without one, and for a package."""
+    campaign = findings.campaign
+    runs = None if is_package(campaign.folder) else conclusion(findings).runs
+    return f"make campaign CAMPAIGN={shlex.quote(campaign.name)} RUNS={runs}" if runs else ""
 
 
 def _basis(campaign: CampaignTable) -> dict[str, str]:

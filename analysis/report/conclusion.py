@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.analyses import STAGES, begun
 from analysis.answer import MOST_RUNS
 from analysis.findings import Findings, Table
-from analysis.report.answer_sentences import ends
+from analysis.report.answer_sentences import digits, ends
 from analysis.report.first_screen import CONTRADICTED, doubts, further_runs, sentence
 from analysis.report.sentences import HEADLINE, headline_rows
 from analysis.report.variants import of_variants
@@ -20,6 +20,7 @@ from analysis.report.warnings import POST_HOC
 from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.spending import LOOKS
 from analysis.text import label, level, plural
 
 ALL_ANALYSES = ChainMap(*map(dict, STAGES))
@@ -48,9 +49,9 @@ def findings_of(campaign: CampaignTable, declaration: Hypotheses) -> LazyFinding
 class Conclusion:
     """The `sentences`: one for each variant of a site, and for each declared pair; and what must be known of all.
 
-    `runs`: the number of runs of each setting with which all of it is probably decided; None if nothing is open, or if
-    that is unknown or needs more than MOST_RUNS further ones. `waterfall`: the variables of `make waterfall` for two
-    loads of the largest difference, preferably a decided one; empty without any.
+    `runs`: the number of runs of each setting with which all that needs at most MOST_RUNS further ones is probably
+    decided, with LOOKS[0] where that is unknown; None if there is nothing of this kind. `waterfall`: the variables of
+    `make waterfall` for two loads of the largest difference, preferably a decided one; empty without any.
     """
 
     sentences: tuple[str, ...]
@@ -75,8 +76,11 @@ def conclusion(findings: Findings) -> Conclusion:
         sentences.append("This campaign is simulated: nothing in it was measured.")
     measured = [row for row in records(table) if row["blocks"]]
     further = [further_runs(findings, row) for row in measured if row["verdict"] == NOT_DECIDED]
+    # With too few runs for a forecast, the first further step is to the first look.
+    further = [LOOKS[0] if math.isnan(number) else number for number in further]
+    further = [number for number in further if number <= MOST_RUNS]
     runs = None
-    if further and all(number <= MOST_RUNS for number in further):
+    if further:
         last = int(findings.campaign.runs["run"].max())
         runs = max(findings.campaign.settings.runs or 0, last + math.ceil(max(further)))
     largest = min(measured, key=lambda row: (row["verdict"] == NOT_DECIDED, -abs(row["gain"])), default=None)
@@ -104,14 +108,14 @@ def _of_one(findings: Findings, pair: Pair, row: Mapping[str, Any]) -> str:
     if interval and row["verdict"] == NOT_DECIDED and row["gain_low"] * row["gain_high"] > 0:
         interval += " sooner" if row["gain_high"] < 0 else " later"
     facts = [
-        *([label(row["metric"])] if row["metric"] != HEADLINE else []),
+        "Speed Index" if row["metric"] == HEADLINE else label(row["metric"]),
         f"{level(findings.declared.confidence)} interval {interval}" if interval else "too few for an interval",
         f"{plural('load', row['blocks'])} of each" if len(sites) == 1 else plural("pair", row["blocks"]) + " of loads",
     ]
     known = f"({', '.join(facts)})"
     among = AMONG if row["word"].endswith(AMONG) else ""
     if row["verdict"] in (FASTER, SLOWER):
-        size = f"{100 * abs(row['gain']):.{0 if row['gain_high'] - row['gain_low'] >= 0.02 else 1}f} %"
+        size = f"{100 * abs(row['gain']):.{digits(row['gain_low'], row['gain_high'])}f} %"
         direction = "sooner" if row["verdict"] == FASTER else "later"
         return f"{compared} {showed} {pages} {size} {direction} than {reference} {on}{among} {known}."
     if row["verdict"] != NOT_DECIDED:

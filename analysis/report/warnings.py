@@ -25,7 +25,7 @@ from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable, record
 from analysis.stability import ALIKE, BATCHES, DRIFTS, RATIO, SITTINGS
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, SLOWER
-from analysis.text import label, listing, p_value, pair_label, percent, percent_interval, plural, share, span
+from analysis.text import label, level, listing, p_value, pair_label, percent, percent_interval, plural, share, span
 from dataset.declaration import declaration_of
 from dataset.gates import FILM, LOAD, PAGE
 from dataset.gates import MACHINE as OF_MACHINE
@@ -305,13 +305,14 @@ def _different(table: pd.DataFrame) -> list[str]:
 def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
     if table.empty:
         return []
-    ends = table[["share_reference", "share_compared"]].to_numpy()
+    most = table[["share_reference", "share_compared"]].max(axis=1)
     places = listing([label(name) for name in dict.fromkeys(table["network"])])
     machine = f"The machine, of {cores} cores," if cores else "The machine"
     return [
         f"{machine} was saturated on {places}. Threads that had work to do for a load waited for a processor for "
-        f"{span(share(ends.min()), share(ends.max()))} of the time. These results are no evidence for a machine that "
-        "is not saturated. More cores, nothing else on them, or a slower network would help."
+        f"{span(share(most.min()), share(most.max()))} of the time (median, over the protocol that waited most). More "
+        f"than {level(BUSY_SHARE)} counts as saturated: these results are no evidence for a machine that is not. More "
+        "cores, nothing else on them, or a slower network would help."
     ]
 
 

@@ -27,10 +27,12 @@ from eyelevel.completing import COMPLETING_S
 from eyelevel.estimate import estimate, pending_validation, validation_s
 from eyelevel.measuring import carry_out
 from eyelevel.measuring_options import MeasuringOptions
+from eyelevel.next_step import suggest
 from eyelevel.program import INTERRUPTED
 from eyelevel.runs import enough_runs
 from eyelevel.sections import sections_of
 from measure.campaign.campaign import Campaign
+from measure.completing.completing import font_warnings
 from measure.sites.completeness import digest
 from record.site import Site
 
@@ -52,12 +54,16 @@ def answer(options: Mapping[str, Any], again: str) -> None:
         # Once a campaign has begun, its site no longer changes.
         completeness = recorder.closed(site, progress, fetch=not request.document)
         site = Site.load(site.folder)
-    faults = recording_faults(site, completeness)
-    for text in faults:
+    faults, films = recording_faults(site, completeness), font_warnings(site, completeness)
+    for text in [*faults, *films]:
         click.echo(f"eyelevel: WARNING: {text}", err=True)
     measured(request, site, options, progress, again)
     progress.begins("report", "writing the answer and the report")
-    click.echo(reported(request.folder, faults, about_servers(site, request.loading, request.folder.name)))
+    servers = about_servers(site, request.loading, request.folder.name)
+    text, more = reported(request.folder, faults, servers, films)
+    click.echo(text)
+    if more:
+        suggest(more)
 
 
 def durations(request: Request, *, validate: bool) -> dict[str, float]:
@@ -132,15 +138,18 @@ def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
     return runs
 
 
-def reported(folder: Path, faults: Sequence[str], servers: Sequence[str]) -> str:
-    """Write the report and the answer of the campaign in `folder`; return the answer's first sentence and its path.
+def reported(
+    folder: Path, faults: Sequence[str], servers: Sequence[str], films: Sequence[str] = ()
+) -> tuple[str, str | None]:
+    """Write the report and the answer of the campaign in `folder`; return the answer's first sentence with its path,
+    and the command for more runs if something is not decided.
 
-    `faults` and `servers` are passed to `write_answer`. Raises EyelevelError.
+    `faults`, `servers` and `films` are passed to `write_answer`. Raises EyelevelError.
     """
     campaign = load(folder)
     question = hypotheses.of_campaign(folder, campaign.document)
     if has_report := bool(len(campaign.valid)):
         write_report(folder, sections_of(folder), question)
-    sentence, page = write_answer(folder, question, faults, has_report=has_report, servers=servers)
+    sentence, page, more = write_answer(folder, question, faults, has_report=has_report, servers=servers, films=films)
     doubt = "\nThe recording may not represent the site: see the warnings above and on the page." if faults else ""
-    return f"\n{sentence}{doubt}\n{page}"
+    return f"\n{sentence}{doubt}\n{page}", more

@@ -100,14 +100,19 @@ def recording_faults(site: Site, completeness: Completeness) -> list[str]:
 
 
 def about_servers(site: Site, loading: Loading, campaign: str) -> list[str]:
-    """Notes on the recorded servers of `site`, if its loads ignore their distance, and the command that takes it into
-    account.
+    """Notes on the recorded servers of `site`, if its loads ignore their times, and the command that takes these into
+    account; or that the recording does not have them.
 
     `campaign` is the name of the campaign that ignores it.
     """
     texts, variables = [], []
     start = next((one for one in site.exchanges if one.url == site.url), site.exchanges[0])
     rtts_ms = {address: rtt.rtt_ms for address, rtt in rtts_of(site).items()}
+    if loading.think_time == OFF and start.ttfb_ms is None and not rtts_ms:
+        return [
+            "The recording does not have the times of its servers: here they answer at once, and are equally far. "
+            "Servers that take longer, or are farther, change every percentage."
+        ]
     if loading.think_time == OFF and start.ttfb_ms is not None:
         think_ms = max(0.0, start.ttfb_ms - rtts_ms.get(start.server, 0.0))
         round_trip = "" if start.server in rtts_ms else ", the way there and back included"

@@ -40,7 +40,7 @@ def main(
     Example: eyelevel close www.yelp.com
     """
     from browsers.browsertime.configuration import QUIET_MS
-    from measure.completing.completing import OUR_RECORDER, Completing, complete, summary, warnings
+    from measure.completing.completing import OUR_RECORDER, Completing, complete, font_warnings, summary, warnings
     from measure.host.exclusive import measuring_alone
     from measure.run.aliases import choose_protocols
     from measure.run.setting import Loading
@@ -72,7 +72,8 @@ def main(
                 completeness = complete(site, completing, fetch=wanted)
                 click.echo(summary(site.name, completeness))
                 completed.append(site.name)
-                for text in warnings(Site.load(site.folder), completeness):
+                closed = Site.load(site.folder)
+                for text in [*warnings(closed, completeness), *font_warnings(closed, completeness)]:
                     click.echo(f"eyelevel: WARNING: {text}", err=True)
             except EyelevelError as error:
                 print_error(str(error))

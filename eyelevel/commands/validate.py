@@ -122,6 +122,7 @@ def main(
     begin("preparing to validate")
 
     from base.structure import unstructured
+    from dataset.checks import outcomes_in_words
     from measure.host.exclusive import measuring_alone
     from measure.host.timekeeping import priority_warning, timekeeping
     from measure.run.server_rtts import parse_server_rtts
@@ -152,6 +153,6 @@ def main(
         click.echo(line, err=as_json)
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:
         raise EyelevelError(f"{len(failed)} of {plural('check', len(checks))} failed: {', '.join(failed)}")
-    click.echo(f"all {plural('check', sum(check.checked for check in checks))} passed", err=as_json)
+    click.echo(outcomes_in_words((check.measured, check.passed) for check in checks), err=as_json)
     given = {"NET": net, "PROTO": proto, "SITES": sites}
     suggest(make_line("campaign", {name: value for name, value in given.items() if value not in (None, "none")}))

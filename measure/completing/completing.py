@@ -249,7 +249,7 @@ def _loads_in_words(protocol: str, loads: Loads) -> str:
 
 
 def warnings(site: Site, completeness: Completeness) -> list[str]:
-    """Reasons why loads of the completed `site` may not represent the recorded page. Raises EyelevelError."""
+    """Reasons why loads of the completed `site` may not represent the recorded page."""
     texts = []
     used = len(site.exchanges) - len(completeness.unused)
     if used < USED_SHARE * len(site.exchanges) and len(completeness.unused) > FEW_UNUSED:
@@ -263,11 +263,13 @@ def warnings(site: Site, completeness: Completeness) -> list[str]:
             if urls:
                 examples = ", ".join(url[:EXAMPLE_LETTERS] for url in urls[:EXAMPLES])
                 texts.append(f"{site.name}: {len(urls)} {reason}: {examples}{', …' if len(urls) > EXAMPLES else ''}")
+    return texts
+
+
+def font_warnings(site: Site, completeness: Completeness) -> list[str]:
+    """A line on the text of `site` that its films do not show, if this machine lacks fonts for it. Raises
+    EyelevelError."""
     unused = set(completeness.unused)
     documents = (site.recorded(exchange).response for exchange in site.exchanges if exchange.file not in unused)
-    texts += [
-        f"{site.name}: this machine has no fonts for {script.name}, in which the page is written, and shows boxes in "
-        f"their place; apt install {script.package}"
-        for script in without_fonts(document for document in documents if document.is_html)
-    ]
-    return texts
+    undrawn = without_fonts(document for document in documents if document.is_html)
+    return [f"{site.name}: {undrawn}"] if undrawn else []

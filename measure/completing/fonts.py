@@ -6,16 +6,19 @@ example, a Chinese page does not show what its readers see. Web fonts of the pag
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
 from base.errors import EyelevelError
+from base.words import plural
 from record.content import UndecodableContent, decode
 from record.http1 import Response
 
 # A script counts from this many letters on: any page may contain a name or a word in another script.
 LETTERS = 10
+# A smaller share of a page's text is not written as a number.
+SHOWN_SHARE = 0.001
 CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 # HTML declares its encoding within its first bytes (HTML, section 4.2.5.4).
 CHARSET_BYTES = 1024
@@ -40,6 +43,26 @@ class Script:
     letters: int = LETTERS
 
 
+@dataclass(frozen=True)
+class Undrawn:
+    """The text of a page for which this machine has no fonts: its `scripts`, and how many of the page's `characters`
+    are in them (`missing`)."""
+
+    scripts: Sequence[Script]
+    missing: int
+    characters: int
+
+    def __str__(self) -> str:
+        names = [script.name for script in self.scripts]
+        packages = " ".join(dict.fromkeys(script.package for script in self.scripts))
+        share = self.missing / self.characters
+        share_text = f"{100 * share:.1f} %" if share >= SHOWN_SHARE else f"less than {100 * SHOWN_SHARE:g} %"
+        return (
+            f"films show boxes for {plural('character', self.missing)} of its text ({share_text}), since this machine "
+            f"has no fonts for {', '.join(names)}; apt install {packages}"
+        )
+
+
 # Tested with fc-list on Debian 12: these packages have fonts of these languages.
 CJK, EMOJI, NOTO = "fonts-noto-cjk", "fonts-noto-color-emoji", "fonts-noto-core"
 SCRIPTS = (
@@ -62,11 +85,16 @@ SCRIPTS = (
 )
 
 
-def without_fonts(documents: Iterable[Response]) -> list[Script]:
-    """The scripts of the text in these HTML documents for which this machine has no fonts. Raises EyelevelError."""
+def without_fonts(documents: Iterable[Response]) -> Undrawn | None:
+    """The text in these HTML documents for which this machine has no fonts; None if there is none. Raises
+    EyelevelError."""
     text = "".join(map(text_of, documents))
-    written = [script for script in SCRIPTS if len(re.findall(script.characters, text)) >= script.letters]
-    return [script for script in written if not _has_fonts(script.language)]
+    letters = {script: len(re.findall(script.characters, text)) for script in SCRIPTS}
+    written = [script for script in SCRIPTS if letters[script] >= script.letters]
+    scripts = [script for script in written if not _has_fonts(script.language)]
+    if not scripts:
+        return None
+    return Undrawn(scripts, sum(letters[script] for script in scripts), sum(not one.isspace() for one in text))
 
 
 def text_of(document: Response) -> str:

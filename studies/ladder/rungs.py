@@ -22,7 +22,7 @@ RUNGS = (
     Rung("tcp+lowat+known", "servers known before"),
     Rung("tcp+level", "no backup connections"),
     Rung("quic+1con+2rtt", "the transport itself"),
-    Rung("quic+1con", "one round trip less"),
+    Rung("quic+1con", "one round trip less per connection"),
     Rung("quic+1con+urgency", "order of bytes"),
     Rung("quic", "gentler back-off"),
 )

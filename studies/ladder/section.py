@@ -19,6 +19,7 @@ from analysis.text import (
     listing,
     ms_interval,
     p_value,
+    pair_label,
     percent,
     percent_interval,
     plural,
@@ -60,7 +61,7 @@ def section(folder: Path) -> Section | None:
     metrics = [metric for metric in METRICS if (table["metric"] == metric).any()]
     if not metrics:
         return None
-    networks = list(dict.fromkeys(table["network"]))
+    networks, ends = list(dict.fromkeys(table["network"])), rows_of(table, kind=WHOLE).iloc[0]
     leads, details = [], []
     for network in networks:
         rows = [rows_of(table, network=network, metric=metric) for metric in metrics]
@@ -68,7 +69,7 @@ def section(folder: Path) -> Section | None:
         details.append(" ".join(detail(of_metric, campaign) for of_metric in rows))
     return Section(
         STUDY,
-        "The ladder: what QUIC's lead is made of",
+        f"The ladder from {label(ends['below'])} to {label(ends['above'])}",
         (
             " ".join(leads),
             *details,
@@ -92,7 +93,7 @@ def lead(rows: pd.DataFrame) -> str:
     unclear = [row["name"] for row in _unclear(rungs)]
     if len(unclear) == len(rungs):
         return f"{text}; {TOO_FEW} to say which rungs contribute ({_remedy(rows)})."
-    parts = [f"{row['name']} {percent(row['points'])}" for row in _shown(rungs)]
+    parts = [f"{row['name']} {percent(row['points'])} ({signed_ms(row['ms'])} ms)" for row in _shown(rungs)]
     result = f"shown to contribute: {listing(parts)}" if parts else "no rung is shown to contribute"
     rest = f"; {TOO_FEW} to judge {listing(unclear)} ({_remedy(rows)})" if unclear else ""
     return f"{text}; {result}{rest}."
@@ -102,12 +103,13 @@ def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
     """All other results in these rows, in sentences."""
     rungs = rows_of(rows, kind=RUNG)
     (whole,) = rows_of(rows, kind=WHOLE).to_dict("records")
-    parts = [f"{row['name']} {_interval_text(row)}" for row in _shown(rungs)]
+    rtt_ms = campaign.rtt_ms.get(whole["network"])
+    parts = [f"{row['name']} {_interval_text(row)}, {_time(row['ms'], rtt_ms)}" for row in _shown(rungs)]
     judged = rungs[~rungs["is_shown"] & rungs["gain_low"].notna()]
-    others = [f"{row['name']} {_interval_text(row)}" for row in judged.to_dict("records")]
+    others = [f"{row['name']} {_interval_text(row)}, {signed_ms(row['ms'])} ms" for row in judged.to_dict("records")]
     unclear = [f"{row['name']} {percent(row['points'])}" for row in _unclear(rungs)]
-    sentences = [f"shown to contribute: {listing(parts)}."] if parts else []
-    sentences += [f"{'N' if parts else 'n'}ot shown to: {listing(others)}."] if others else []
+    sentences = [f"shown to contribute: {'; '.join(parts)}."] if parts else []
+    sentences += [f"{'N' if parts else 'n'}ot shown to: {'; '.join(others)}."] if others else []
     sentences += [f"{'N' if sentences else 'n'}ot judged, of {TOO_FEW}: {listing(unclear)}."] if unclear else []
     entries = rows.to_dict("records")
     sentences += [*_transport(entries), *_slowed(entries, campaign), *_unknown(entries)]
@@ -182,6 +184,11 @@ def _interval_text(row: Mapping[str, Any]) -> str:
     return f"{percent(row['points'])} ({_or_reason(percent_interval(row['points_low'], row['points_high']))})"
 
 
+def _time(ms: float, rtt_ms: float | None) -> str:
+    """A step in ms and, on a network with a known round trip, in round trips."""
+    return f"{signed_ms(ms)} ms" + (f" ({ms / rtt_ms:+.1f} round trips)" if rtt_ms else "")
+
+
 def _or_reason(interval: str) -> str:
     """The text of an interval, or the reason why there is none."""
     return TOO_FEW if interval == NOTHING else interval
@@ -219,7 +226,7 @@ def explanations(campaign: CampaignTable, table: pd.DataFrame, hypotheses: Hypot
     texts = [
         "Neighbouring rungs differ in one setting, and all rungs of a site are measured in the same blocks. A "
         "contribution is the location of the log ratios of a rung and the one below it within blocks, averaged over "
-        "sites, as a step in percent of stock TCP's time. ms are the "
+        "sites, as a step in percent of the lowest rung's time. ms are the "
         "locations of the differences within blocks, averaged over sites. A contribution is that of a change at its "
         "place in this order; in another order it may differ. The interval of a step leaves out how far the place may "
         "be off where it begins.",
@@ -230,9 +237,9 @@ def explanations(campaign: CampaignTable, table: pd.DataFrame, hypotheses: Hypot
         "The transport itself is what differs between TCP and QUIC with the same initial window, pacing, round trips "
         f"of the handshake, back-off and nearly the same order of bytes ({BELOW} and {ABOVE}): head-of-line blocking, "
         "loss recovery, packet and header sizes, the programs, and the processor time that they take. One round trip "
-        "less includes what 0-RTT saves on further connections to the same server, which a HelloRetryRequest forbids. "
-        "Below the rung without backup connections, Chromium begins a second, unused TCP connection beside most that "
-        "it waits for, where round trips take over 250 ms.",
+        "less per connection includes what 0-RTT saves on further connections to the same server, which a "
+        "HelloRetryRequest forbids. Below the rung without backup connections, Chromium begins a second, unused "
+        "TCP connection besides most that it waits for, where round trips take over 250 ms.",
     ]
     if any(suffix_of(name) == SLOW for name in campaign.networks):
         texts[-1] += (
@@ -261,7 +268,8 @@ def _figure(
     campaign: CampaignTable,
     confidence: float,
 ) -> ReportFigure:
-    runs = campaign.runs
+    runs, whole = campaign.runs, rows_of(table, kind=WHOLE)
+    lowest, highest = whole.iloc[0][["below", "above"]]
     counts = []
     for network in networks:
         here = runs[runs["network"].map(base_network) == network]
@@ -273,18 +281,20 @@ def _figure(
             f"{plural('run', len(valid))}, {plural('attempt', excluded)} excluded"
         )
     caption = (
-        f"From stock TCP to stock QUIC ({'; '.join(counts)}). Each bar begins where the one above it ends. Lines: "
-        f"{level(confidence)} intervals, those of all rungs, parts and changes at once, with an arrow where they go "
-        "on; points: single sites; dotted: the end of the rungs. "
-        "Below it: what else was changed in the same blocks, outside of the ladder."
+        f"From {label(lowest)} to {label(highest)} ({'; '.join(counts)}). Each bar begins where the one above it ends. "
+        f"Lines: {level(confidence)} intervals, those of all rungs, parts and changes at once, with an arrow where "
+        "they extend farther; points: single sites; dotted: the end of the rungs. Below it: what else was changed in "
+        "the same blocks, outside of the ladder."
     )
+    if table["name"].str.contains(" + ", regex=False).any():
+        caption += " Where rungs are missing, a bar has several changes, which the table lists."
     caption += _note_on_few(table[table["metric"].isin(metrics)])
-    whole = rows_of(table, kind=WHOLE)
     finding = "; ".join(
         f"{label(row['metric'])} on {label(row['network'])} {_interval_text(row)}"
         for row in whole[whole["metric"].isin(metrics)].to_dict("records")
     )
-    return ReportFigure("ladder", caption, waterfall.draw, (table, sites, networks, metrics), f"QUIC's lead: {finding}")
+    alt = f"{pair_label(highest, lowest)}: {finding}"
+    return ReportFigure("ladder", caption, waterfall.draw, (table, sites, networks, metrics), alt)
 
 
 def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: float) -> ReportTable:

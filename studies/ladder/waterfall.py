@@ -1,4 +1,4 @@
-"""Contributions as a waterfall: from stock TCP's time, rung by rung, to stock QUIC's."""
+"""Contributions as a waterfall: from the lowest rung's time, rung by rung, to the highest rung's."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -140,4 +140,10 @@ def _color(row: dict[str, object]) -> str:
 
 
 def _names(axes: Axes, rows: pd.DataFrame) -> None:
-    axes.set_yticks(range(len(rows)), rows["name"].str.replace(" + ", "\n+ ").tolist(), fontsize=SMALL)
+    axes.set_yticks(range(len(rows)), [bar_name(row) for row in rows.to_dict("records")], fontsize=SMALL)
+
+
+def bar_name(row: Mapping[Any, Any]) -> str:
+    """The name of a bar: the change, or how many there are if rungs between are missing, since a bar has one line."""
+    changes = str(row["name"]).count(" + ") + 1
+    return str(row["name"]) if changes == 1 else f"{changes} changes, to {label(row['above'])}"

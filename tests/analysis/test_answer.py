@@ -14,8 +14,8 @@ from support.user_studies import filmed_campaign
 
 from analysis import hypotheses
 from analysis.answer import MILESTONE_COLUMNS, NetworkAnswer, answers, milestones
-from analysis.report.answer import cards, in_words, network_words, page_facts, with_commands, write_answer
-from analysis.report.answer_sentences import amount, ends, headline, how_sure, why
+from analysis.report.answer import basis, cards, in_words, network_words, page_facts, with_commands, write_answer
+from analysis.report.answer_sentences import amount, command_for_more, ends, headline, how_sure, why
 from analysis.runs import CampaignTable, load, records, rows_of
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from base.errors import EyelevelError
@@ -59,14 +59,14 @@ def test_a_page_that_is_seen_sooner_is_said_to_be_so_with_time_and_interval(simu
     assert -0.13 < answer.low < -0.1 < answer.high < -0.07
     assert (answer.pairs, answer.attempts) == (20, 40)
     exact = replace(answer, gain=-0.105, low=-0.12, high=-0.09, reference_ms=1700)
-    expected = "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 180 ms (9 to 12 %) sooner on DSL."
+    expected = "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 10 % sooner (180 ms; 9 to 12 %) on DSL."
     assert headline("gnu.org", [exact]) == expected
 
 
 def test_a_page_that_is_seen_later_is_said_to_be_so(simulated: Simulated) -> None:
     text = sentence(simulated(0.1))
     assert text.startswith("For gnu.org, HTTP/3 in place of HTTP/2 would show the page ")
-    assert text.endswith(" %) later on DSL.")
+    assert " % later (" in text and text.endswith(" %) on DSL.")
 
 
 def test_no_difference_is_said_only_where_an_equivalence_test_shows_it(simulated: Simulated) -> None:
@@ -102,21 +102,40 @@ def test_loads_that_fail_over_one_protocol_stand_in_the_sentence(
     fails = (runs["run"] % 5 == 0) & runs["protocol"].isin([protocol] if protocol else ["tcp+", "quic"])
     runs = runs.assign(valid=runs["valid"] & ~fails, reason=runs["reason"].mask(fails, "over_time: it took 120 s"))
     text = sentence(replace(campaign, runs=runs))
-    assert "ms (" in text
-    assert text.endswith(f"; but on DSL {said}." if said else "sooner on DSL.")
+    assert "% sooner (" in text
+    assert text.endswith(f"; but on DSL {said}." if said else "%) on DSL.")
 
 
 def test_too_few_runs_are_not_given_an_interval(simulated: Simulated) -> None:
     campaign = simulated(-0.2, 1, 0.02)
-    assert sentence(campaign).endswith("would show the page sooner: on DSL (1 pair of loads cannot tell).")
+    assert sentence(campaign).endswith("would show the page sooner: on DSL (1 load of each cannot tell).")
     assert "too few" in how_sure(answers(campaign, QUESTION), campaign, QUESTION)[0]
+
+
+def test_what_is_open_always_has_a_command_for_more_runs(simulated: Simulated) -> None:
+    campaign = simulated(0.0, 6, 0.1)
+    (answer,) = answers(campaign, QUESTION)
+    begin = "make answer SITE=site-01 CAMPAIGN=simulated RUNS="
+    for more, runs in ((7.0, 13), (math.nan, 12), (math.inf, 12)):
+        one = replace(answer, more_runs=more)
+        assert how_sure([one], campaign, QUESTION)[0].endswith(f"{begin}{runs}")
+        assert command_for_more([one], campaign) == f"{begin}{runs}"
+    assert command_for_more([replace(answer, verdict=FASTER)], campaign) is None
+
+
+def test_rejected_attempts_are_counted_only_if_there_are_any(simulated: Simulated) -> None:
+    campaign = simulated(-0.1, 6)
+    (answer,) = answers(campaign, QUESTION)
+    assert basis([answer]) == "6 loads of each protocol on 1 network"
+    two = replace(answer, attempts=14, rejected=2)
+    assert basis([two]) == "6 loads of each protocol on 1 network; 2 of 14 attempts were rejected"
 
 
 def test_a_verdict_of_two_pairs_of_loads_says_how_wide_its_interval_is(simulated: Simulated) -> None:
     campaign = simulated(-0.5, 2, 0.005)
     (answer,) = answers(campaign, QUESTION)
     assert answer.verdict == FASTER and answer.high - answer.low > 0.02
-    assert f" ({ends(answer.low, answer.high)}) sooner on DSL." in sentence(campaign)
+    assert f"; {ends(answer.low, answer.high)}) on DSL." in sentence(campaign)
 
 
 def test_loads_that_do_not_count_answer_nothing_and_are_told_with_their_reasons(tmp_path: Path) -> None:
@@ -125,8 +144,8 @@ def test_loads_that_do_not_count_answer_nothing_and_are_told_with_their_reasons(
     expected = "For gnu.org, there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts on DSL."
     assert sentence(campaign) == expected
     text = how_sure(answers(campaign, QUESTION), campaign, QUESTION)[0]
-    assert text.startswith("On DSL: 0 pairs of loads count, of 12 attempts.")
-    assert "Not counted: 6 x load_finished" in text
+    assert text.startswith("On DSL: no pair of loads counts, of 12 attempts.")
+    assert "Rejected: 6 of 12 attempts (6 x load_finished" in text
 
 
 def test_networks_stand_in_one_sentence() -> None:
@@ -138,8 +157,8 @@ def test_networks_stand_in_one_sentence() -> None:
         NetworkAnswer("da2gc", NOT_DECIDED, attempts=6),
     ]
     assert headline("gnu.org", by_network) == (
-        "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 180 ms (9 to 12 %) sooner on LTE and 36 ms "
-        "(2.0 to 2.2 %) later on DSL, and make no difference on fibre "
+        "For gnu.org, HTTP/3 in place of HTTP/2 would show the page 10 % sooner (180 ms; 9 to 12 %) on LTE and 2.1 % "
+        "later (36 ms; 2.0 to 2.2 %) on DSL, and make no difference on fibre "
         "(less than 5 % either way); it is not decided on MSS (it may be between 2 % sooner and 5 % later); no "
         "pair of loads counts on DA2GC."
     )
@@ -148,9 +167,9 @@ def test_networks_stand_in_one_sentence() -> None:
 def test_an_interval_that_reaches_beyond_none_is_not_said_to_be_of_one_direction() -> None:
     # An earlier look decided that QUIC is faster. The interval over all loads is wider, and includes 0.
     wide = replace(LTE, gain=-0.04, low=-0.09, high=0.01)
-    expected = "show the page 68 ms sooner (between 9 % sooner and 1 % later) on LTE."
+    expected = "show the page 4 % sooner (68 ms; between 9 % sooner and 1 % later) on LTE."
     assert headline("gnu.org", [wide]).endswith(expected)
-    assert in_words(wide) == ("68 ms sooner", "between 9 % sooner and 1 % later; 20 pairs of loads")
+    assert in_words(wide) == ("4 % sooner", "68 ms; between 9 % sooner and 1 % later; 20 loads of each")
 
 
 def test_what_is_probable_and_not_certain_is_said_to_be_so() -> None:
@@ -203,7 +222,7 @@ def test_a_difference_that_ended_the_loads_early_is_told_to_be_probably_smaller(
     assert answer.verdict == FASTER
     assert answer.gain < answer.shrunken < 0
     rather = amount(answer.shrunken * answer.reference_ms)
-    assert f"expect rather {rather}." in how_sure([answer], campaign, QUESTION)[0]
+    assert f"expect rather {100 * abs(answer.shrunken):.0f} % ({rather})." in how_sure([answer], campaign, QUESTION)[0]
 
 
 def test_the_page_says_one_number_of_one_thing(simulated: Simulated) -> None:
@@ -248,7 +267,7 @@ def test_commands_in_sentences_look_like_commands() -> None:
 def test_a_page_without_any_load_that_counts_says_so(tmp_path: Path, excluded: dict[str, float]) -> None:
     truth = Truth(1, ("dsl", "lte"), ("tcp+", "quic"), 6, excluded=excluded)
     folder = write(tmp_path / "nothing", truth, DECLARED)
-    text, page = write_answer(folder, QUESTION, [], has_report=False)
+    text, page, _ = write_answer(folder, QUESTION, [], has_report=False)
     assert text.endswith("no pair of loads counts on DSL and LTE.")
     html = page.read_text()
     assert html.count("<strong>No answer</strong>") == 2
@@ -300,7 +319,7 @@ def test_a_campaign_of_several_sites_has_no_such_answer(tmp_path: Path) -> None:
 @pytest.mark.needs_axe
 def test_the_page_begins_with_the_sentence_and_everybody_can_read_it(browser: Browser, tmp_path: Path) -> None:
     campaign = load(filmed_campaign(tmp_path / "filmed"))
-    text, page = write_answer(campaign.folder, QUESTION, ["gnu: <b>only half</b> of it is used"], has_report=True)
+    text, page, _ = write_answer(campaign.folder, QUESTION, ["gnu: <b>only half</b> of it is used"], has_report=True)
     assert text == sentence(campaign).replace("gnu.org", "site-01")
     # The page is sent to others without its folder.
     assert all(source.startswith("data:") for source in re.findall(r'src="([^"]*)', page.read_text()))

@@ -1,15 +1,22 @@
 """The last line of a command is the next command."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
 
 from analysis.report.conclusion import Conclusion
 from base.places import PROJECT, RESULTS
+from eyelevel import measuring
 from eyelevel.commands import campaign
 from eyelevel.next_step import after_campaign, after_report
 from eyelevel.simulate import Truth, write
+from eyelevel.study_command import study_command
+from measure.campaign.campaign import Campaign
+from studies.ladder import STUDY
+from studies.study import Measurement
 
 LOADS = {"SITE": "shop", "NET": "lte", "PROTO": "tcp+,quic"}
 
@@ -23,6 +30,21 @@ def test_a_campaign_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     folder = write(tmp_path / "c", Truth(1, ("lte",), ("tcp+", "quic"), 1))
     monkeypatch.setattr(campaign, "measured", lambda options, console: folder)
     assert CliRunner().invoke(campaign.main, []).stderr.splitlines() == [f"next: {after_campaign(folder)}"]
+
+
+@pytest.mark.parametrize("by_make", [True, False])
+def test_a_study_names_its_report_unless_make_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_make: bool
+) -> None:
+    if by_make:
+        monkeypatch.setenv("MAKELEVEL", "1")
+    else:
+        monkeypatch.delenv("MAKELEVEL", raising=False)
+    truth = Truth(1, ("lte",), ("tcp+", "quic"), 1)
+    monkeypatch.setattr(measuring, "carry_out", lambda *_: write(tmp_path / STUDY.command, truth))
+    study = replace(STUDY, campaign=lambda _: Measurement(cast("Campaign", None)))
+    done = CliRunner().invoke(study_command(study), ["--results", str(tmp_path)], catch_exceptions=False)
+    assert ("next: make report" in done.stderr) != by_make
 
 
 def test_a_campaign_without_a_run_that_counts_is_looked_into(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_it_measures_once_and_ends_with_the_answer_its_page_and_the_next_command
 ) -> None:
     first = attempt()
     sentence, _, report, following = first
-    assert re.match(rf"QUIC showed {SITE} \d+\.\d % sooner than TCP\+ on geo \(95 % interval ", sentence)
+    assert re.match(rf"QUIC showed {SITE} \d+\.\d % sooner than TCP\+ on geo \(Speed Index, 95 % interval ", sentence)
     assert sentence.endswith(f" {RUNS_OF_EACH} loads of each).")
     index = tmp_path / "try" / "report" / "index.html"
     assert report == f"report: {index}"

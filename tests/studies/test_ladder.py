@@ -1,5 +1,6 @@
 """The ladder: which runs are planned in which blocks, and whether known contributions are found, summed and named."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -42,7 +43,7 @@ from studies.ladder.contributions import (
     site_contributions,
 )
 from studies.ladder.measure import Machine, Missing, campaign, quota_refusal, refusals
-from studies.ladder.rungs import ABOVE, BELOW, RUNGS, base_network, suffix_of
+from studies.ladder.rungs import ABOVE, BELOW, RUNGS, UNKNOWN, base_network, suffix_of
 from studies.ladder.section import section
 from studies.study import Request
 from tuning import protocols
@@ -248,6 +249,19 @@ def test_a_missing_rung_is_named_and_its_change_goes_with_the_next(tmp_path: Pat
     assert said and f"Not measured: {BELOW}: this kernel has no tcp_notsent_lowat." in " ".join(said.paragraphs)
 
 
+def test_a_narrowed_ladder_names_its_own_ends_and_its_bars_have_one_line(tmp_path: Path) -> None:
+    kept = ("tcp+", "quic+1con", "quic")
+    without = [name for name in (*ALL, UNKNOWN) if name not in kept]
+    said = section(write_ladder(tmp_path / "ladder", without=without, over=["lte"], conditions=()))
+    assert said
+    (figure,) = said.figures
+    assert said.title == "The ladder from TCP+ to QUIC" and figure.caption.startswith("From TCP+ to QUIC (LTE: ")
+    assert figure.alt.startswith("QUIC against TCP+: SI on LTE ")
+    drawn = figure.draw(*figure.arguments)
+    names = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
+    assert names == ["5 changes, to quic+1con", "2 changes, to QUIC", DIRECT]
+
+
 def test_a_rung_that_never_counts_is_named(tmp_path: Path) -> None:
     folder = write_ladder(tmp_path / "ladder", sites=2, blocks=2, over=["lte"], lost={"tcp+": 2})
     said = section(folder)
@@ -262,10 +276,11 @@ def test_the_section_says_what_is_shown_and_what_is_not(tmp_path: Path) -> None:
     lead, lte, da2gc = said.paragraphs[:3]
     assert lead.count("QUIC against TCP") == 4
     assert "in a browser that knows nothing of the servers" in lte.lower()
-    assert "initial window -9" in lead and "shorter send queue" not in lead
+    assert re.search(r"initial window -9\.\d % \(-\d+ ms\)", lead) and "shorter send queue" not in lead
     assert "Not shown to: shorter send queue" in lte
     assert "Head-of-line blocking" in da2gc and "head-of-line blocking" not in lte
     assert "With 0.5 of one processor" in lte
+    assert re.search(r"one round trip less per connection -1\d\.\d % \(.*?\), -\d+ ms \(-\d\.\d round trips\)", lte)
     (figure,) = said.figures
     assert "LTE: 4 sites, 40 blocks, 560 runs, 0 attempts excluded" in figure.caption
     drawn = figure.draw(*figure.arguments)
@@ -375,7 +390,7 @@ def test_the_report_of_a_ladder_is_its_section_though_its_loads_are_filmed(tmp_p
     done = CliRunner().invoke(report, [str(folder)])
     assert done.exit_code == 0, done.output
     page = (folder / "report" / "index.html").read_text()
-    assert "what QUIC&#39;s lead is made of" in page and "Nothing is filmed" not in page
+    assert "The ladder from TCP to QUIC" in page and "Nothing is filmed" not in page
     for name in ("figures/ladder.pdf", "tables/ladder_contributions.tex", "tables/ladder_sites.csv"):
         assert (folder / "report" / name).exists()
 

@@ -15,6 +15,7 @@ from films.kept import film_of, small_copy
 
 # All films of a page together have at most this many bytes.
 PAGE_BYTES = 16_000_000
+FILMS = "films"
 
 
 def films_section(findings: Findings, site: str | None, waterfalls: Path | None) -> Section:
@@ -57,7 +58,7 @@ def films_section(findings: Findings, site: str | None, waterfalls: Path | None)
         missing += without
     figures = tuple(strip_figure(number, group) for number, group in enumerate(groups, start=1))
     values = {"missing": missing, "waterfalls": titles, "films": films_by_network}
-    return Section("films", "Films", figures=figures, values=values)
+    return Section(FILMS, "Films", figures=figures, values=values)
 
 
 def strip_figure(number: int, strips: list[Strip]) -> ReportFigure:

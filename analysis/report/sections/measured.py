@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.diagnostics import link_use, readings, spread
 from analysis.figures import figure1
+from analysis.figures.style import NETWORKS
 from analysis.findings import Findings
 from analysis.networks import further
 from analysis.report import alternatives
@@ -18,8 +19,8 @@ from analysis.report.sections.contract import CampaignSection
 from analysis.report.tables import report_table, tables_of
 from analysis.runs import CampaignTable
 from analysis.statistics.outcomes import LEAST_SITES
-from analysis.text import NOTHING, label, plural
-from dataset.checks import UNCHECKED
+from analysis.text import NOTHING, label
+from dataset.checks import UNCHECKED, outcomes_in_words
 from tuning.protocols import Protocol
 
 NAME = "measured"
@@ -102,7 +103,7 @@ def _other_keys(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def networks(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
-    """The paper's Table 2: the networks."""
+    """The networks, which are the paper's Table 2 if all of them are the paper's."""
     columns = {
         "up_mbps": "up [Mbit/s]", "down_mbps": "down [Mbit/s]", "min_rtt_ms": "min. RTT [ms]", "loss": "loss",
         "queue_ms": "queue [ms]",
@@ -115,7 +116,8 @@ def networks(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
     table = pd.DataFrame(rows)
     if not table["further"].any():
         table = table.drop(columns="further")
-    return ReportTable("table2_networks", "Networks (the paper's Table 2)", table, table)
+    title = "Networks (the paper's Table 2)" if set(names) <= set(NETWORKS) else "Networks"
+    return ReportTable("table2_networks", title, table, table)
 
 
 def validation(campaign: CampaignTable) -> ReportTable:
@@ -128,13 +130,12 @@ def validation(campaign: CampaignTable) -> ReportTable:
 
 
 def validation_summary(campaign: CampaignTable) -> str:
-    """How many checks there were, and how many failed."""
+    """How many checks passed, how many failed, and which do not apply."""
     data = campaign.validation
     if data.empty:
         return "None: nothing shows that networks and protocols were as configured."
-    checked = data[~data["measured"].astype(str).str.startswith(UNCHECKED)]
-    failures = int((~data["passed"].astype(bool)).sum())
-    return f"{plural('check', len(checked))} before the first run, {failures} failed."
+    outcomes = zip(data["measured"].astype(str), data["passed"].astype(bool), strict=True)
+    return f"Before the first run, {outcomes_in_words(outcomes)}."
 
 
 SECTION = CampaignSection(NAME, place=10, of=sections)

@@ -30,10 +30,10 @@ def of_campaign(table: CampaignTable) -> Conclusion:
 @pytest.mark.parametrize(
     ("effect", "noise", "beginning"),
     [
-        (-0.2, 0.03, "QUIC showed site-01 20 % sooner than TCP+ on LTE (95 % interval "),
-        (+0.2, 0.03, "QUIC showed site-01 20 % later than TCP+ on LTE (95 % interval "),
-        (0, 0.002, "QUIC and TCP+ showed site-01 about equally soon on LTE: less than 5 % apart (95 % "),
-        (0, 0.2, "It is not decided whether QUIC shows site-01 sooner than TCP+ on LTE (95 % interval "),
+        (-0.2, 0.03, "QUIC showed site-01 20 % sooner than TCP+ on LTE (Speed Index, 95 % interval "),
+        (+0.2, 0.03, "QUIC showed site-01 20 % later than TCP+ on LTE (Speed Index, 95 % interval "),
+        (0, 0.002, "QUIC and TCP+ showed site-01 about equally soon on LTE: less than 5 % apart (Speed Index, 95 % "),
+        (0, 0.2, "It is not decided whether QUIC shows site-01 sooner than TCP+ on LTE (Speed Index, 95 % interval "),
     ],
 )
 def test_a_campaign_of_one_contrast_has_one_sentence(
@@ -72,8 +72,8 @@ def test_a_difference_near_zero_needs_too_many_loads_to_propose_them(tmp_path: P
 
 def test_one_load_is_too_few_for_an_interval_and_for_a_forecast(tmp_path: Path) -> None:
     result = concluded(tmp_path / "c", replace(ONE, runs=1))
-    assert result.sentences[0].endswith("(too few for an interval, 1 load of each).")
-    assert result.runs is None
+    assert result.sentences[0].endswith("(Speed Index, too few for an interval, 1 load of each).")
+    assert result.runs == 6
 
 
 def test_a_campaign_of_several_networks_has_a_sentence_for_each_pair() -> None:

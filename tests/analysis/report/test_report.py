@@ -368,6 +368,10 @@ def test_the_films_figure_has_links_to_what_its_runs_have_left(campaign: Path) -
     assert all(text.endswith(": network log") and (campaign / unquote(path)).is_file() for path, text in links)
 
 
+def test_the_answer_leads_to_the_films_of_typical_loads(campaign: Path) -> None:
+    assert '<p id="typical">Typical loads: <a href="everything.html#films">their films</a>' in read_page(campaign)
+
+
 def test_tables_are_latex(campaign: Path) -> None:
     text = (campaign / "report" / "tables" / "mean_gains.tex").read_text()
     assert text.count(r"\begin{tabular}") + text.count(r"\begin{longtable}") == 1

@@ -45,13 +45,14 @@ def no_fonts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_each_script_without_fonts_is_named(script: object) -> None:
     name = script.name  # type: ignore[attr-defined]
-    assert name in [missing.name for missing in without_fonts([document(TEXTS[name].encode())])]
+    undrawn = without_fonts([document(TEXTS[name].encode())])
+    assert undrawn and name in [missing.name for missing in undrawn.scripts]
 
 
 @pytest.mark.usefixtures("no_fonts")
 def test_latin_a_few_letters_of_others_and_what_is_not_shown_need_none() -> None:
     page = "<title>" + TEXTS["Korean"] + "</title><script>x='" + TEXTS["Thai"] + "🎉'</script><p>Łódź, 中文"
-    assert without_fonts([document(page.encode())]) == []
+    assert without_fonts([document(page.encode())]) is None
 
 
 def test_a_script_with_fonts_is_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +61,18 @@ def test_a_script_with_fonts_is_not_named(tmp_path: Path, monkeypatch: pytest.Mo
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     page = document((TEXTS["Chinese characters"] + TEXTS["Japanese"]).encode())
-    assert [script.name for script in without_fonts([page])] == ["Japanese"]
+    undrawn = without_fonts([page])
+    assert undrawn and [script.name for script in undrawn.scripts] == ["Japanese"]
+
+
+@pytest.mark.usefixtures("no_fonts")
+def test_names_in_a_list_of_languages_are_one_line_with_their_share() -> None:
+    page = f"<p>{'word ' * 5000}</p><p>{'ไทย' * 4}</p><p>{'עברית' * 2}</p>"
+    assert str(without_fonts([document(page.encode())])) == (
+        "films show boxes for 22 characters of its text (0.1 %), since this machine has no fonts for Hebrew, Thai; "
+        "apt install fonts-noto-core"
+    )
+    assert "of its text (less than 0.1 %)" in str(without_fonts([document((page + "word " * 9000).encode())]))
 
 
 @pytest.mark.parametrize(

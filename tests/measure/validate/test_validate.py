@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from support.observations import Observations
 
-from dataset.checks import Check, between, same, within
+from dataset.checks import Check, between, outcomes_in_words, same, unchecked, within
 from measure.probe.measurement import Direction, NetworkMeasurement, Repairs, repairs
 from measure.validate.network.path import judge_network
 from measure.validate.site import write_validation_sites
@@ -24,6 +24,23 @@ PROTOCOLS = protocols.load()
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
     return write_validation_sites(tmp_path_factory.mktemp("sites"))
+
+
+def test_checks_are_counted_with_those_that_do_not_apply() -> None:
+    one, wrong = same("dsl", "rate", 1, 1), same("dsl", "loss", 1, 2)
+    left_out = [unchecked("dsl", name, "the link is off at times") for name in ("delay", "queue")]
+
+    def words(*checks: Check) -> str:
+        return outcomes_in_words((check.measured, check.passed) for check in checks)
+
+    assert words(one, one) == "2 checks passed"
+    assert words(one, *left_out) == "1 check passed, 2 do not apply here (the link is off at times)"
+    assert words(one, wrong, left_out[0]) == (
+        "1 check passed, 1 failed, 1 does not apply here (the link is off at times)"
+    )
+    # A reason may follow what was seen.
+    seen = [unchecked("tcp", "bytes in front", f"{share}% (the order is settled)") for share in (43, 66)]
+    assert words(one, *seen) == "1 check passed, 2 do not apply here (the order is settled)"
 
 
 def failed(checks: Iterable[Check]) -> dict[str, Check]:

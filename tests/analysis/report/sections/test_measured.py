@@ -8,7 +8,7 @@ import pandas as pd
 from support.analysis_truth import simulated_table
 
 from analysis.report.section import ReportTable
-from analysis.report.sections.measured import protocols
+from analysis.report.sections.measured import networks, protocols
 from analysis.report.write import write_tables
 from base.structure import unstructured
 from eyelevel.simulate import Truth
@@ -32,6 +32,12 @@ def test_keys_of_protocols_without_a_column_are_shown_where_they_are_set() -> No
     keys = texts_of({"tcp": unstructured(replace(tcp, mss_bytes=1000, client_sysctls=kernel))})["other keys"]
     assert keys.tolist() == ["mss_bytes = 1000; net.ipv4.tcp_sack = 0 (browser)"]
     assert "other keys" not in texts_of({"tcp": unstructured(tcp)})
+
+
+def test_only_networks_of_the_paper_are_headed_as_its_table() -> None:
+    campaign = simulated_table(Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=2))
+    assert networks(campaign, ["dsl"]).title == "Networks (the paper's Table 2)"
+    assert networks(campaign, ["dsl", "geo"]).title == networks(campaign, ["geo"]).title == "Networks"
 
 
 def test_a_name_that_is_a_formula_is_a_text_in_tables(tmp_path: Path) -> None:
