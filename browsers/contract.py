@@ -74,16 +74,21 @@ class Request:
 
 @dataclass(frozen=True)
 class StreamRequest:
-    """A request on a stream of HTTP/2 or HTTP/3, with the priority that the browser gave it.
+    """A request on a stream of HTTP/2 or HTTP/3, with the priority that the browser gave it, and its response's data.
 
     `urgency` is from 0, the most urgent, to 7. `incremental`: whether a part of the response is already useful (RFC
-    9218 section 4).
+    9218 section 4). `connection`: a number that the browser gave it. `sent_s` (s since 1970) is None if the log does
+    not have it. `arrivals`: when data arrived (s since 1970), and how many bytes of it had not arrived before. Over
+    HTTP/3, these include the response's headers.
     """
 
     stream: int
     url: str
     urgency: int = 3
     incremental: bool = False
+    connection: int = 0
+    sent_s: float | None = None
+    arrivals: tuple[tuple[float, int], ...] = ()
 
 
 @dataclass(frozen=True)

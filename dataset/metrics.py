@@ -114,15 +114,6 @@ def _timing(group: str, name: str) -> Callable[[Evidence], float | None]:
     return read
 
 
-def largest_contentful_paint(evidence: Evidence) -> float | None:
-    """When the largest picture or text block was painted: `startTime` of the last largest-contentful-paint entry until
-    the load was over (W3C Largest Contentful Paint). No load has input, which would end the entries.
-
-    Browsertime's own number is the latest of the entry's times; for a picture that may be the time of its loading.
-    """
-    return _timing("largestContentfulPaint", "startTime")(evidence)
-
-
 def total_blocking_time(evidence: Evidence) -> float | None:
     """How long long tasks kept the page's main thread from responding, in ms: the time of each task beyond 50 ms, from
     the first contentful paint to the load event (PLT) or the largest contentful paint, whichever was later.
@@ -134,7 +125,7 @@ def total_blocking_time(evidence: Evidence) -> float | None:
     began_ms = _timing("paintTiming", "first-contentful-paint")(evidence)
     if tasks is None or began_ms is None or evidence.plt is None:
         return None
-    ended_ms = max(evidence.plt, largest_contentful_paint(evidence) or 0)
+    ended_ms = max(evidence.plt, evidence.largest.painted_ms if evidence.largest else 0)
     starts_ms = [task["startTime"] + evidence.followed_ms for task in tasks]
     spans_ms = (
         min(start_ms + task["duration"], ended_ms) - max(start_ms, began_ms)
@@ -166,6 +157,10 @@ def _web(
     return Metric(
         name, unit, label, read, False, title, is_time, is_of_web=True, description=description, is_count=is_count
     )
+
+
+def _of_largest(name: str) -> Callable[[Evidence], float | None]:
+    return lambda evidence: None if evidence.largest is None else getattr(evidence.largest, name)
 
 
 def _number(evidence: Evidence, *keys: str) -> float | None:
@@ -290,10 +285,34 @@ METRICS: list[Metric] = [
         "lcp",
         "ms",
         "LCP",
-        largest_contentful_paint,
+        _of_largest("painted_ms"),
         "largest contentful paint",
         "largest contentful paint: the last entry until the load is over, without input (W3C Largest Contentful Paint)",
         is_time=True,
+    ),
+    _web(
+        "lcp_requested",
+        "ms",
+        "LCP requested",
+        _of_largest("requested_ms"),
+        "",
+        "when the request for the picture that is the largest contentful paint was sent; none if that is text",
+    ),
+    _web(
+        "lcp_arrived",
+        "ms",
+        "LCP arrived",
+        _of_largest("arrived_ms"),
+        "",
+        "when that picture had arrived; Chromium only",
+    ),
+    _web(
+        "lcp_ahead",
+        "bytes",
+        "ahead of LCP",
+        _of_largest("all_ahead_bytes"),
+        "",
+        "bytes of other responses that arrived between these two moments, on the same connection",
     ),
     _web(
         "tbt",

@@ -5,8 +5,9 @@ Unlike the HAR, it contains failed requests, requests for which nobody waited, a
 
 import gzip
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,11 +20,13 @@ SENT_OVER = {
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
-# The events that send a request on a stream → the field with the stream's number.
+# The events by which a connection sends a request on a stream → the field with the stream's number; and those by which
+# data arrive on a stream → the field with its size.
 STREAM_NUMBERS = {
     "HTTP2_SESSION_SEND_HEADERS": "stream_id",
-    "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "quic_stream_id",
+    "QUIC_CHROMIUM_CLIENT_STREAM_SEND_REQUEST_HEADERS": "quic_stream_id",
 }
+STREAM_SIZES = {"HTTP2_SESSION_RECV_DATA": "size", "QUIC_SESSION_STREAM_FRAME_RECEIVED": "length"}
 # The events that end a request. (Errors of other events are within a request, and Chromium recovered from them.)
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
 # The event when a search for a connection finds that the server is known to speak HTTP/3 as well, and the event that
@@ -117,8 +120,10 @@ def read_streams(path: Path) -> list[StreamRequest]:
     """The streams of the requests in the netlog at `path`, in the order they were sent."""
     with gzip.open(path, "rt", errors="replace") as file:
         log = _parse(file.read())
-    streams = []
-    for kind, _, parameters, _, _ in _events(log):
+    streams: dict[tuple[int, int], StreamRequest] = {}
+    arrivals: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
+    parts: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for kind, source, parameters, at_s, _ in _events(log):
         if (number := parameters.get(STREAM_NUMBERS.get(kind, ""))) is not None:
             # Headers such as ":path: /" and "priority: u=1, i".
             lines = (header.removeprefix(":").partition(":") for header in parameters["headers"])
@@ -126,8 +131,22 @@ def read_streams(path: Path) -> list[StreamRequest]:
             priority = headers.get("priority", "").replace(" ", "").split(",")
             urgency = next((int(part[2:]) for part in priority if part.startswith("u=")), StreamRequest.urgency)
             url = f"{headers['scheme']}://{headers['authority']}{headers['path']}"
-            streams.append(StreamRequest(number, url, urgency, "i" in priority))
-    return streams
+            streams[source, number] = StreamRequest(number, url, urgency, "i" in priority, source, at_s)
+        elif kind in STREAM_SIZES and at_s is not None:
+            stream, size = (source, parameters["stream_id"]), parameters[STREAM_SIZES[kind]]
+            if (offset := parameters.get("offset")) is not None:
+                size = _add_part(parts[stream], offset, offset + size)
+            if size:
+                arrivals[stream].append((at_s, size))
+    return [replace(request, arrivals=tuple(arrivals[stream])) for stream, request in streams.items()]
+
+
+def _add_part(parts: list[tuple[int, int]], begin: int, end: int) -> int:
+    """Add the bytes from `begin` to `end` to the disjoint `parts` of a stream; returns how many of them are new."""
+    touching = [part for part in parts if part[0] <= end and part[1] >= begin]
+    whole = min([begin, *(part[0] for part in touching)]), max([end, *(part[1] for part in touching)])
+    parts[:] = [*(part for part in parts if part not in touching), whole]
+    return end - begin - sum(min(end, part[1]) - max(begin, part[0]) for part in touching)
 
 
 def read_handshakes(path: Path) -> dict[str, float]:

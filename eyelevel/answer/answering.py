@@ -33,8 +33,8 @@ from eyelevel.runs import enough_runs
 from eyelevel.sections import sections_of
 from measure.campaign.budget import Budget, budget_for
 from measure.campaign.campaign import Campaign
-from measure.completing.completing import font_warnings
 from measure.campaign.results import require_unused
+from measure.completing.completing import font_warnings
 from measure.host.exclusive import measuring_alone
 from measure.sites.completeness import digest, read
 from record.site import Site

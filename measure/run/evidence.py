@@ -39,6 +39,7 @@ from measure.instruments.contract import FinishedRun, Readings, instruments
 from measure.instruments.cross_traffic import CrossTrafficFlow, read_cross_traffic
 from measure.instruments.processor import affinity_of
 from measure.instruments.syns import read_syns
+from measure.run.largest_paint import LargestPaint, largest_paint
 from servers.matching import Kind
 
 # The line in which a shell reports that it was late (`shells/src/shell.rs`).
@@ -89,8 +90,8 @@ class Evidence:
     `tcp_syns`: how often the browser requested a TCP connection, by a segment of its own or from a proxy; None if the
     load failed before these were counted. `next_prepared_ms`: when the preparation of the next run began, in this run's
     quiet time; None if it did not. `cross_traffic`: the background flows. `transfer`: what servers and browser sent
-    each other until the load event. `up_mbps` and `down_mbps`: the rates of the network that the run is claimed to be
-    on, if they are constant; they are in no file.
+    each other until the load event. `largest`: the largest contentful paint. `up_mbps` and `down_mbps`: the rates of
+    the network that the run is claimed to be on, if they are constant; they are in no file.
     """
 
     failures: tuple[str, ...]
@@ -118,6 +119,7 @@ class Evidence:
     readings: Readings = field(default_factory=dict)
     har_bytes: Mapping[str, int] = field(default_factory=dict)
     transfer: Transfer | None = None
+    largest: LargestPaint | None = None
     up_mbps: float | None = None
     down_mbps: float | None = None
 
@@ -238,6 +240,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         readings=readings,
         har_bytes=_har_bytes(har, browser),
         transfer=transfer,
+        largest=_largest(folder, page, began_s, followed_ms, bool(requests), failures),
     )
 
 
@@ -409,6 +412,23 @@ def _transfer(folder: Path, load_s: tuple[float, float] | None, failures: list[s
     browser = browser_of(folder)
     try:
         return browser.read_transfer(folder, *load_s) if load_s else None
+    except UNUSABLE as error:
+        failures.append(_fault(folder / browser.network_log, error))
+        return None
+
+
+def _largest(
+    folder: Path,
+    page: Mapping[str, Any],
+    began_s: float | None,
+    followed_ms: float,
+    has_network_log: bool,
+    failures: list[str],
+) -> LargestPaint | None:
+    """The largest contentful paint; None if the browser reports none."""
+    browser = browser_of(folder)
+    try:
+        return largest_paint(page, browser.read_streams(folder) if has_network_log else (), began_s, followed_ms)
     except UNUSABLE as error:
         failures.append(_fault(folder / browser.network_log, error))
         return None

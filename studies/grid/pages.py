@@ -4,15 +4,12 @@ The page is static HTML. Its images are valid and end in noise, which no compres
 describes it; the same name always gives the same bytes.
 """
 
-import hashlib
 import re
-import struct
-import zlib
 from dataclasses import dataclass
-from itertools import pairwise
 
 from base.errors import EyelevelError, Misuse
 from record.generated import GeneratedSite, generated_exchange
+from record.noise_picture import noise_picture
 from record.site import Exchange, Recording
 
 HOST = "grid.example"
@@ -20,15 +17,8 @@ RECORDER = {"name": "eyelevel grid", "version": "1"}
 UNITS = {"B": 1, "KB": 1000}
 NAME = re.compile(r"grid-(?P<count>[1-9]\d*)x(?P<size>[1-9]\d*)(?P<unit>B|KB)(?:-(?P<servers>[1-9]\d*)s)?")
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-# Every chunk has a length, a type and a CRC around its data.
-CHUNK_BYTES = 12
 # The recorded addresses are from one of the networks for documentation (RFC 5737).
 MOST_SERVERS = 254
-# Decoders may read a chunk into memory before they skip it.
-PADDING_BYTES = 1 << 16
-# The lower case letters make this type of chunk private, and decoders may skip it (PNG, section 5.4).
-PADDING = b"noSe"
 
 
 @dataclass(frozen=True)
@@ -84,33 +74,14 @@ def generate(page: Page) -> Recording:
     exchanges: list[Exchange] = [generated_exchange(f"https://{HOST}/", "text/html", html, _address(0))]
     exchanges += [
         generated_exchange(
-            source, "image/png", image(page.size_bytes, f"{page.name}/{number}"), _address(number % page.servers)
+            source,
+            "image/png",
+            noise_picture(page.size_bytes, f"{page.name}/{number}"),
+            _address(number % page.servers),
         )
         for number, source in enumerate(sources)
     ]
     return Recording(f"https://{HOST}/", tuple(exchanges), RECORDER)
-
-
-def image(size_bytes: int, seed: str) -> bytes:
-    """A PNG file of one white pixel with exactly `size_bytes`, most of them noise from `seed`.
-
-    Raises EyelevelError if a PNG file cannot be that small.
-    """
-    header = _chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
-    start = SIGNATURE + header + _chunk(b"IDAT", zlib.compress(b"\x00\xff"))
-    end = _chunk(b"IEND", b"")
-    padding = size_bytes - len(start) - len(end)
-    if padding < CHUNK_BYTES:
-        raise EyelevelError(f"an image has at least {len(start) + len(end) + CHUNK_BYTES} bytes, not {size_bytes}")
-    chunks = -(-padding // (CHUNK_BYTES + PADDING_BYTES))
-    noise = hashlib.shake_128(seed.encode()).digest(padding - chunks * CHUNK_BYTES)
-    cuts = [len(noise) * number // chunks for number in range(chunks + 1)]
-    filling = [_chunk(PADDING, noise[first:last]) for first, last in pairwise(cuts)]
-    return b"".join((start, *filling, end))
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return b"".join((struct.pack(">I", len(data)), kind, data, struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))))
 
 
 def _host(server: int) -> str:

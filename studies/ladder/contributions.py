@@ -27,7 +27,7 @@ from analysis.statistics.samples import Array, Samples, frame
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
 
 # The metrics in which contributions are judged, and which the section shows; the files of the tables have all metrics.
-METRICS = ("si", "plt")
+METRICS = ("si", "plt", "lcp")
 # The kinds of rows of the tables: a rung; both ends compared directly; a part of the transport's own contribution; the
 # change by a condition outside the ladder.
 RUNG, WHOLE, PART, CHANGE = "rung", "whole", "part", "change"

@@ -22,11 +22,12 @@ from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
 from measure.campaign.store import FolderStore
 from record import collection
+from record.noise_picture import noise_picture
 from record.site import write_site
 from studies.grid import STUDY
 from studies.grid import measure as grid
 from studies.grid.defaults import PRESETS
-from studies.grid.pages import Page, generate, image, page_named, read_size
+from studies.grid.pages import Page, generate, page_named, read_size
 from studies.grid.presets import Series, read_preset
 from tuning import networks, protocols
 from tuning.defaults import REPEATS
@@ -44,7 +45,7 @@ SIZES = (79, 100, 1000, 5000, 65_614, 65_615, 65_626, 65_627, 65_628, 300_000, 1
 
 @pytest.mark.parametrize("size", SIZES)
 def test_an_image_has_exactly_its_size_and_is_valid(size: int) -> None:
-    data = image(size, "some page")
+    data = noise_picture(size, "some page")
     assert len(data) == size
     with Image.open(io.BytesIO(data)) as picture:
         picture.verify()
@@ -53,21 +54,21 @@ def test_an_image_has_exactly_its_size_and_is_valid(size: int) -> None:
 
 
 def test_an_image_is_incompressible_and_follows_from_its_seed() -> None:
-    data = image(100_000, "some page")
+    data = noise_picture(100_000, "some page")
     assert len(zlib.compress(data, 9)) > 99_900
-    assert data == image(100_000, "some page")
-    assert data != image(100_000, "another")
+    assert data == noise_picture(100_000, "some page")
+    assert data != noise_picture(100_000, "another")
     assert zlib.crc32(data) == 0x237ECEB0
 
 
 def test_an_image_that_would_be_too_small_is_refused() -> None:
     with pytest.raises(EyelevelError, match="at least 79 bytes, not 78"):
-        image(78, "")
+        noise_picture(78, "")
 
 
 def test_the_browser_shows_the_images(browser: Browser, tmp_path: Path) -> None:
     for size in (100, 10_000, 10_000_000):
-        (tmp_path / f"{size}.png").write_bytes(image(size, "shown"))
+        (tmp_path / f"{size}.png").write_bytes(noise_picture(size, "shown"))
     tags = "".join(f'<img src="{path.name}">' for path in tmp_path.glob("*.png"))
     (tmp_path / "page.html").write_text(f"<!doctype html>{tags}")
     browser.open((tmp_path / "page.html").as_uri())

@@ -25,6 +25,9 @@ KINDS = [
     "LOCAL_NETWORK_ACCESS_CHECK",
     "HTTP_CACHE_ADD_TO_ENTRY",
     "HTTP2_SESSION_SEND_HEADERS",
+    "HTTP2_SESSION_RECV_DATA",
+    "QUIC_CHROMIUM_CLIENT_STREAM_SEND_REQUEST_HEADERS",
+    "QUIC_SESSION_STREAM_FRAME_RECEIVED",
     "HTTP_STREAM_JOB_CONTROLLER_BOUND",
     "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND",
     "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS",
@@ -50,9 +53,9 @@ def answer(source: int, status: int, address: str = "198.18.0.1") -> list[dict[s
     ]
 
 
-def log_text(events: list[dict[str, Any]]) -> str:
+def log_text(events: list[dict[str, Any]], **more: str) -> str:
     """A netlog as Chromium writes it: one event a line."""
-    constants = {"logEventTypes": {name: number for number, name in enumerate(KINDS)}, "netError": ERRORS}
+    constants = {"logEventTypes": {name: number for number, name in enumerate(KINDS)}, "netError": ERRORS, **more}
     lines = ",\n".join(json.dumps(event) for event in events)
     last = json.dumps({"type": 99, "source": {"id": 0}})
     return f'{{"constants":{json.dumps(constants)},\n"events": [\n{lines},\n{last}],\n"polledData": []\n}}\n'
@@ -134,13 +137,43 @@ def test_streams_have_the_priority_that_the_browser_gave_them(tmp_path: Path) ->
     common = [":method: GET", ":authority: a.example", ":scheme: https"]
     events = [
         event(1, "HTTP2_SESSION_SEND_HEADERS", stream_id=1, headers=[*common, ":path: /a", "priority: u=1, i"]),
-        event(2, "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS", quic_stream_id=4, headers=[*common, ":path: /b?c: d"]),
+        event(
+            2, "QUIC_CHROMIUM_CLIENT_STREAM_SEND_REQUEST_HEADERS", quic_stream_id=4, headers=[*common, ":path: /b?c: d"]
+        ),
         *answer(3, 200),  # whose stream is not logged
     ]
     assert read_streams(netlog(tmp_path / "n.gz", log_text(events))) == [
-        StreamRequest(1, "https://a.example/a", urgency=1, incremental=True),
-        StreamRequest(4, "https://a.example/b?c: d", urgency=3, incremental=False),
+        StreamRequest(1, "https://a.example/a", urgency=1, incremental=True, connection=1),
+        StreamRequest(4, "https://a.example/b?c: d", urgency=3, incremental=False, connection=2),
     ]
+
+
+def test_data_count_where_they_arrive_first(tmp_path: Path) -> None:
+    headers = [":method: GET", ":authority: a.example", ":scheme: https", ":path: /"]
+
+    def frame(at_ms: int, offset: int, length: int, stream: int = 0) -> dict[str, Any]:
+        return event(2, "QUIC_SESSION_STREAM_FRAME_RECEIVED", stream_id=stream, offset=offset, length=length) | at(
+            at_ms
+        )
+
+    def at(ms: int) -> dict[str, Any]:
+        return {"time": str(ms)}
+
+    events = [
+        event(1, "HTTP2_SESSION_SEND_HEADERS", stream_id=1, headers=headers) | at(1000),
+        event(2, "QUIC_CHROMIUM_CLIENT_STREAM_SEND_REQUEST_HEADERS", quic_stream_id=0, headers=headers) | at(1001),
+        *(event(1, "HTTP2_SESSION_RECV_DATA", stream_id=1, size=size) | at(1500 + size) for size in (10, 20, 0)),
+        # Bytes 10 to 20 come last, and again with others around them; another stream's are its own.
+        frame(1500, 0, 10),
+        frame(1510, 20, 10),
+        frame(1520, 10, 10),
+        frame(1530, 5, 30),
+        frame(1540, 0, 35),
+        frame(1550, 0, 7, stream=4),
+    ]
+    over_tcp, over_quic = read_streams(netlog(tmp_path / "n.gz", log_text(events, timeTickOffset="0")))
+    assert (over_tcp.sent_s, over_tcp.arrivals) == (1.0, ((1.51, 10), (1.52, 20)))
+    assert (over_quic.sent_s, over_quic.arrivals) == (1.001, ((1.5, 10), (1.51, 10), (1.52, 10), (1.53, 5)))
 
 
 def test_each_hop_of_a_redirect_is_a_request(tmp_path: Path) -> None:
