@@ -36,10 +36,10 @@ from tuning.networks import Network
 DECLARED = hypotheses.load()
 NAME = "order-12x30KB-3"
 PAGE = page_named(NAME)
-# So slow that the order decides when a picture is complete: a round trip carries one picture.
-NETWORK = Network("narrow", min_rtt_ms=100, up_mbps=4, down_mbps=4, queue_ms=500)
-# quiche's turn, at least: a stream writes whole packets, and as many as it may at once.
-TURN_BYTES = 16_000
+# So slow that the order decides when a picture is complete.
+NETWORK = Network("narrow", min_rtt_ms=150, up_mbps=4, down_mbps=4, queue_ms=500)
+# quiche's turn is 16 kB and ends with the write that reaches them, of as many packets as the window then permits.
+TURN_BYTES = 20_000
 
 
 def test_each_scheduler_has_a_protocol_with_two_connections_and_one_with_one() -> None:
@@ -183,4 +183,4 @@ def test_the_report_draws_which_data_arrived_when(measured: Path) -> None:
         assert figure.draw(*figure.arguments).axes
     (changed,) = part.tables[0].data.query("metric == 'lcp'").to_dict("records")
     assert (changed["reference"], changed["compared"]) == ("quic", "quic+first-come")
-    assert changed["gain"] < -0.3
+    assert changed["gain"] < -0.15
