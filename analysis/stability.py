@@ -229,7 +229,8 @@ def wandering(campaign: CampaignTable, samples: Samples, declared: Hypotheses) -
     runs = residuals(campaign)
     rows = []
     for pair, metric in product(samples.measured(declared.family), declared.family_metrics):
-        reference, compared = (runs[runs["protocol"] == name] for name in pair)
+        columns = [*BLOCK, "started", "sitting", metric]
+        reference, compared = (runs.loc[runs["protocol"] == name, columns] for name in pair)
         both = reference.merge(compared, on=BLOCK, suffixes=("", "_compared"))
         both["begin"] = both[["started", "started_compared"]].min(axis=1)
         both["log"] = logarithms((both[f"{metric}_compared"] / both[metric]).to_numpy(dtype=float))

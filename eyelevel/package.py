@@ -53,7 +53,10 @@ def write_package(folder: Path, into: Path, licence: str, report: Callable[[Path
                 (draft / name).write_bytes(read_bytes(folder / name))
         write_digests(draft, all_digests(folder, (row.folder for row in read_rows(folder))))
         write_json(draft / SCHEMA.name, schema(require_document(folder).columns))
+        # So the report is that of a package, which names no command of the campaign's own folder.
+        write_json(draft / METADATA, {})
         report(draft)
+        (draft / METADATA).unlink()
         campaign = load(draft)
         for entry in list(draft.iterdir()):
             entry.rename(new / entry.name)

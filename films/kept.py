@@ -3,6 +3,7 @@
 Times are from the navigation. Reports without films do not load what decodes them.
 """
 
+import math
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -31,10 +32,13 @@ def film_of(run_folder: Path, campaign: Path) -> Path | None:
 
 def frames(film: Path, times_ms: Sequence[float]) -> list[NDArray[np.uint8]]:
     """The frames of `film` at `times_ms` after the navigation; each time must be later than the one before it. Times
-    after the film's end get its last frame. Raises EyelevelError.
+    after the film's end get its last frame. Times in round steps get the frame of exactly that time, others one of up
+    to 33 ms (in long films more) before. Raises EyelevelError.
     """
     rate = min(30.0, MOST_FRAMES / max(times_ms[-1] / 1000, 1))
-    numbers = [int(time_ms / 1000 * rate) for time_ms in times_ms]
+    if (step_ms := math.gcd(*map(round, times_ms))) and all(time_ms % 1 == 0 for time_ms in times_ms):
+        rate = min(rate, 1000 / step_ms)
+    numbers = [int(time_ms * rate / 1000 + 1e-6) for time_ms in times_ms]
     command = ["-i", str(film), "-vf", f"scale={FRAME_WIDTH}:-2,{from_navigation(film, rate)}"]
     with tempfile.TemporaryDirectory(prefix="eyelevel-frames-") as temporary:
         _ffmpeg([*command, "-frames:v", str(numbers[-1] + 1), f"{temporary}/%06d.png"], film)

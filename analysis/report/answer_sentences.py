@@ -136,11 +136,14 @@ def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
         loads = f"{loads_of_each(answer.pairs)} count{'s' if answer.pairs == 1 else ''}"
         texts = [f"{answer.heading}: {loads}; over HTTP/2 the Speed Index is {ms(answer.reference_ms)} ms."]
     if math.isfinite(answer.shrunken) and answer.verdict in (FASTER, SLOWER):
-        texts.append(
-            "The loads ended early, when the difference was large enough to be certain, and chance helps with that: "
-            f"expect rather {change(replace(answer, gain=answer.shrunken))} "
-            f"({amount(answer.shrunken * answer.reference_ms)})."
+        early = "The loads ended early, when the difference was large enough to be certain"
+        measured, expected = (
+            f"{change(replace(answer, gain=gain))} ({amount(gain * answer.reference_ms)})"
+            for gain in (answer.gain, answer.shrunken)
         )
+        if expected != measured:
+            early += f", and chance helps with that: expect rather {expected}"
+        texts.append(f"{early}.")
     if answer.pairs and not answer.is_decided:
         texts.append(_what_decides(answer, site, campaign))
     if answer.excluded:

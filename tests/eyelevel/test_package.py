@@ -11,7 +11,7 @@ from support import known_campaigns
 
 from analysis.runs import load
 from base.errors import EyelevelError
-from dataset.package import METADATA
+from dataset.package import METADATA, is_package
 from dataset.table import require_document, write_document
 from dataset.validation import ValidationEntry, write_entries
 from eyelevel.package import CLAIMS_TABLE, write_package
@@ -31,6 +31,17 @@ def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> Non
         content = (into / name).read_bytes()
         assert (entry["sha256"], int(entry["contentSize"])) == (sha256(content).hexdigest(), len(content))
     assert load(into).runs.equals(load(campaign).runs)
+
+
+def test_a_report_is_written_as_that_of_a_package(tmp_path: Path) -> None:
+    """A reader writes it again from the package, and both are to be the same."""
+    campaign = tmp_path / "late"
+    known_campaigns.write(campaign, "late")
+    written_as: list[bool] = []
+    write_package(
+        campaign, tmp_path / "p", "https://example.org/", lambda folder: written_as.append(is_package(folder))
+    )
+    assert written_as == [True]
 
 
 def test_a_folder_of_somebody_else_stays(tmp_path: Path) -> None:
