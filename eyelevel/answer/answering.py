@@ -15,8 +15,10 @@ from analysis.report.answer import write_answer
 from analysis.report.write import write_report
 from analysis.runs import load
 from analysis.statistics.spending import LOOKS
+from analysis.stopping import saved_line, saving
 from base.errors import EyelevelError
 from base.privileges import require_browsing
+from base.terminal import print_line
 from base.words import plural
 from dataset.plan import never_enough
 from dataset.table import CampaignDocument
@@ -110,6 +112,8 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
     )
     enough = enough_runs if campaign.auto else never_enough
     carry_out(campaign, how, progress.console, enough, when_validated=begin_measuring)
+    if campaign.auto and (saved := saving(campaign.folder, enough_runs(campaign.folder))).runs:
+        print_line(progress.console, saved_line(saved))
 
 
 @contextmanager
