@@ -42,7 +42,7 @@ main() {
   mkdir -p "$STAMPS" "$LOGS"
   mark_cache
   lock
-  # No trap for INT and TERM: bash 5.2 cannot read one that comes while it expands $(…), and goes on without it.
+  # No trap for INT and TERM: bash 5.2 reports a syntax error in one that comes while it expands $(…).
   trap end EXIT
   for step in "${STEPS[@]}"; do
     number=$((number + 1))

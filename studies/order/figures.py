@@ -27,7 +27,7 @@ from analysis.runs import rows_of
 from analysis.statistics.hypotheses import Pair
 from analysis.text import label
 from studies.order.changes import METRICS
-from studies.order.orders import SCHEDULERS
+from studies.order.orders import ORDERS, SCHEDULERS
 
 ROW_INCHES, PANEL_INCHES = 0.3, 0.62
 TICKS = 3
@@ -66,7 +66,7 @@ def draw_changes(table: pd.DataFrame, pairs: Sequence[Pair]) -> Figure:
 
 
 def pair_name(pair: Pair) -> str:
-    """The pair in words: `fair instead of urgency, 2 connections`, or `1 connection instead of 2: fair`."""
+    """The pair in words: `fair (2 connections)`, instead of urgency, or `fair: 1 connection instead of 2`."""
     reference, compared = (SCHEDULERS[name] for name in pair)
     if reference == compared:
         return f"{compared}: 1 connection instead of 2"
@@ -75,7 +75,7 @@ def pair_name(pair: Pair) -> str:
 
 def connections(protocol: str) -> str:
     """How many connections `protocol` emulates, in words."""
-    return "1 connection" if "+1con" in protocol else "2 connections"
+    return "1 connection" if any(protocol == order.of_one for order in ORDERS) else "2 connections"
 
 
 def draw_arrivals(loads: Mapping[str, Mapping[str, Any]]) -> Figure:
