@@ -38,7 +38,10 @@ AWAIT_SCRIPT = f"""
 SCRIPT_SO_FAR = f"return {STATE}?.steps.map(([step]) => step)"
 # A step may lead to another page, where the next step is made; at most this many times.
 DOCUMENTS = 10
-STATUS = "return performance.getEntriesByType('navigation')[0]?.responseStatus || 0"
+NAVIGATION = """
+    const [navigation] = performance.getEntriesByType("navigation");
+    return [navigation?.name, navigation?.responseStatus];
+"""
 
 
 def visit(
@@ -57,11 +60,15 @@ def visit(
         session.open(url)
     except WebDriverError as error:
         if error.kind != "timeout":
-            raise EyelevelError(_failure(url, traffic, str(error))) from None
+            raise EyelevelError(_failure(url, str(error), traffic.failures())) from None
     traffic.await_quiet(STEP_QUIET_S, STEP_LIMIT_S)
-    status = session.run(STATUS)
+    opened, status = session.run(NAVIGATION)
+    if not status:
+        raise EyelevelError(_failure(url, "no answer", traffic.failures()))
     if not 200 <= status < 400:
-        raise EyelevelError(_failure(url, traffic, f"it answered with status {status}" if status else "no answer"))
+        # The proxy answers for a server that it cannot reach.
+        of_page = [(what, why) for what, why in traffic.failures() if what == f"GET {opened}"]
+        raise EyelevelError(_failure(url, f"it answered with status {status}", of_page))
     if page_script is not None:
         _await_script(session)
         traffic.await_quiet(STEP_QUIET_S, STEP_LIMIT_S)
@@ -111,6 +118,6 @@ def _await_script(session: Session) -> None:
     raise EyelevelError(f"the page script led from page to page, {DOCUMENTS} times")
 
 
-def _failure(url: str, traffic: Traffic, otherwise: str) -> str:
-    reason = next((f"{what}: {why}" for what, why in traffic.failures()), otherwise)
+def _failure(url: str, otherwise: str, failures: Iterable[tuple[str, str]]) -> str:
+    reason = next((f"{what}: {why}" for what, why in failures), otherwise)
     return f"{url} could not be loaded: {reason}"
