@@ -49,8 +49,8 @@ setup: ## install the testbed; every target except help, quick and clean runs th
 	@setup/setup.sh$(foreach n,$(OPTIONAL), $(call quote,$n))
 
 test: setup ## run all tests
-	@setup/cargo test --release --locked --quiet
-	@setup/cargo --in films/recorder test --release --locked --quiet
+	@setup/cargo test --release --locked --quiet --lib --test '*'
+	@setup/cargo --in films/recorder test --release --locked --quiet --lib --test '*'
 	@test ! -x $(call quote,$(EYELEVEL_CACHE)/bin/quinn_server) || setup/cargo --in servers/quinn test --release --locked --quiet
 	@$(PYTEST) -n 4 --durations 20 --durations-min 0
 
