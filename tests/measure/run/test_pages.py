@@ -97,8 +97,10 @@ PATHS = ["", "", "refresh", "form", "back?", ""]
 CASES = {
     "page-goes-on-by-itself": {
         "nowhere": Case(
-            headers=(("Refresh", "0; url=/gone"),),
-            reason=f"goes_on: the page {SHOP} goes on to {SHOP}gone by itself, and the page's status is 404; record it",
+            headers=(("Refresh", "0; url=/moved"),),
+            reason=f"goes_on: the page {SHOP} goes on to {SHOP}moved by itself, and the page failed with "
+            "ERR_NAME_NOT_RESOLVED; record it from there on (https://other.example/)",
+            more={"moved": Response(302, "", (("Location", "https://other.example/"),), b"")},
         ),
     },
     "page-with-a-dialog": {
@@ -109,11 +111,6 @@ CASES = {
         "confirm": Case(
             "<script>onload = () => setTimeout(() => confirm('Cookies?'), 200)</script>",
             'load_failed: the page opened a dialog: "Cookies?"',
-        ),
-        "host": Case(
-            status=302,
-            headers=(("Location", "https://other.example/"),),
-            reason="error_page: the page failed with ERR_NAME_NOT_RESOLVED: https://other.example/",
         ),
     },
     "page-asks-for-a-login": {
