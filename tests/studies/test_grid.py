@@ -20,7 +20,9 @@ from eyelevel.commands.campaign import main as campaign_command
 from eyelevel.commands.report import main as report
 from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
+from measure.campaign import slot
 from measure.campaign.store import FolderStore
+from measure.host.canary import Canary
 from record import collection
 from record.noise_picture import noise_picture
 from record.site import write_site
@@ -306,6 +308,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options += ["--runs", "1", "--limit", "5", "--no-validate", "--results", str(folder), "--campaign", "tiny"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EYELEVEL_TUNING", str(folder))
+        patch.setattr(slot, "time_canary", lambda _: Canary(50.0, 800.0))
         done = CliRunner().invoke(study_command(STUDY), options)
     assert done.exit_code == 0, done.output
     assert "grid-1x700KB on far cannot finish in its time (5 s)" in done.output

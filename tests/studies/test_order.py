@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from support.scripted import ScriptedSlot
 from support.worlds import World, campaign
 
 from analysis import hypotheses
@@ -17,6 +18,7 @@ from analysis.runs import CampaignTable
 from base.errors import EyelevelError
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
+from measure.campaign.place import measure_here
 from measure.campaign.progress import ProgressDisplay
 from measure.run.setting import Loading
 from measure.validate.protocol.order_of_service import ORDERS as VALIDATED
@@ -145,7 +147,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         method=OrderMethod(),
         study={"name": STUDY},
     )
-    measure(planned, partial(ProgressDisplay, Console(file=io.StringIO(), width=200)))
+    display = partial(ProgressDisplay, Console(file=io.StringIO(), width=200))
+    measure(planned, display, partial(measure_here, slot=ScriptedSlot()))
     return planned.folder
 
 

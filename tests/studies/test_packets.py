@@ -20,6 +20,7 @@ from rich.console import Console
 from support.browser import Browser
 from support.figures import smallest_type
 from support.reports import accessible_report
+from support.scripted import ScriptedSlot
 
 from analysis.figures.style import SMALL
 from base.errors import EyelevelError
@@ -28,6 +29,7 @@ from browsers.chromium_browser import BROWSER
 from dataset.table import Row, Run, require_document, valid_rows
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
+from measure.campaign.place import measure_here
 from measure.campaign.progress import ProgressDisplay
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.setting import Loading
@@ -108,7 +110,8 @@ def row_of(campaign: Campaign, protocol: str) -> Row:
 def go(campaign: Campaign) -> str:
     """Measure `campaign`; return the output."""
     printed = io.StringIO()
-    measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)))
+    display = partial(ProgressDisplay, Console(file=printed, width=200))
+    measure(campaign, display, partial(measure_here, slot=ScriptedSlot()))
     return printed.getvalue()
 
 
@@ -278,7 +281,10 @@ def test_a_load_may_be_judged_again_and_does_not_count_without_a_capture(capture
 
 @pytest.mark.needs_namespaces
 @pytest.mark.loads
-def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, CapturedRun]) -> None:
+def test_the_section_tells_every_setting(
+    captured: Campaign, runs: Mapping[str, CapturedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(section, "read_runs", lambda _: list(runs.values()))
     report = section.section(captured.folder)
     assert report
     assert len(report.drawings) == 1

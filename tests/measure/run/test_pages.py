@@ -27,7 +27,6 @@ from tuning import networks, protocols
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
 
 SHOP = "https://shop.example/"
-NEXT = f"{SHOP}en/"
 WINDOW = "opens_window: the page opened a window, or the dialog for printing"
 GATES_OF_LOADS = [gate for gate in GATES if gate.about_load]
 
@@ -80,25 +79,28 @@ navigator.serviceWorker.register("/sw.js");
 </script>"""
 
 DSL = networks.load()["dsl"]
-# Round trips from a page's request until its response begins: TCP, TLS 1.3 and the request; QUIC and the request.
-ROUND_TRIPS = {"tcp": 3, "quic": 2}
 # The browser's network log and its pages convert the time of one clock by themselves.
 CLOCK_MS = 5
-# Pages that navigate to another page, and the URL of that page.
-FOLLOWED = {
-    "refresh": (Case('<meta http-equiv="refresh" content="0; url=/en/">'), NEXT),
-    "script": (Case("<script>location.replace('/en/')</script>"), NEXT),
-    "form": (Case("<script>onload = () => document.forms[0].submit()</script><form action=/en/></form>"), f"{NEXT}?"),
-    "reload": (
-        Case("<script>if (!sessionStorage.again) { sessionStorage.again = 1; location.reload(); }</script>"),
-        SHOP,
-    ),
-}
+# Each page navigates to the next one in another way, and the last is the first page again.
+CHAIN = Case(
+    """<script>
+if (!sessionStorage.again) { sessionStorage.again = 1; location.reload(); }
+else if (sessionStorage.again++ == 1) location.replace("/refresh");
+</script>""",
+    more={
+        "refresh": html('<meta http-equiv="refresh" content="0; url=/form">'),
+        "form": html("<script>onload = () => document.forms[0].submit()</script><form action=/back></form>"),
+        "back?": html("<script>location = '/'</script>"),
+    },
+)
+PATHS = ["", "", "refresh", "form", "back?", ""]
 CASES = {
     "page-goes-on-by-itself": {
         "nowhere": Case(
-            headers=(("Refresh", "0; url=/gone"),),
-            reason=f"goes_on: the page {SHOP} goes on to {SHOP}gone by itself, and the page's status is 404; record it",
+            headers=(("Refresh", "0; url=/moved"),),
+            reason=f"goes_on: the page {SHOP} goes on to {SHOP}moved by itself, and the page failed with "
+            "ERR_NAME_NOT_RESOLVED; record it from there on (https://other.example/)",
+            more={"moved": Response(302, "", (("Location", "https://other.example/"),), b"")},
         ),
     },
     "page-with-a-dialog": {
@@ -109,13 +111,6 @@ CASES = {
         "confirm": Case(
             "<script>onload = () => setTimeout(() => confirm('Cookies?'), 200)</script>",
             'load_failed: the page opened a dialog: "Cookies?"',
-        ),
-        "print": Case("<script>onload = () => print()</script>", WINDOW),
-        "window": Case("<script>onload = () => open('/en/')</script>", WINDOW),
-        "host": Case(
-            status=302,
-            headers=(("Location", "https://other.example/"),),
-            reason="error_page: the page failed with ERR_NAME_NOT_RESOLVED: https://other.example/",
         ),
     },
     "page-asks-for-a-login": {
@@ -171,25 +166,28 @@ def test_a_load_counts_or_says_what_the_page_did(case: Case, protocol: str, tmp_
     assert reason.startswith(case.reason) and bool(reason) == bool(case.reason), reason
 
 
+@pytest.mark.case("page-with-a-dialog")
+def test_a_page_that_opens_a_window_or_prints_does_not_count(tmp_path: Path) -> None:
+    reason, evidence = loaded(Case("<script>onload = () => { open('/en/'); print(); }</script>"), "quic", tmp_path)
+    # The page's own window, the one that it opened, and the dialog.
+    assert reason == WINDOW and evidence.windows == 3
+
+
 @pytest.mark.case("page-goes-on-by-itself")
-@pytest.mark.parametrize(
-    ("kind", "protocol"), [("refresh", "quic"), ("script", "tcp"), ("form", "quic"), ("reload", "tcp")]
-)
-def test_a_page_that_goes_on_is_followed_and_measured_from_the_first_navigation(
-    kind: str, protocol: str, tmp_path: Path
-) -> None:
-    case, url = FOLLOWED[kind]
-    reason, evidence = loaded(case, protocol, tmp_path)
-    assert not reason and evidence.page_url == url
-    first, *_, last = [request for request in evidence.requests if request.main_frame]
-    assert first.url == SHOP and last.url == url and first.began_s and last.began_s and evidence.plt
-    # The last page was navigated to when the first one had come, and before it was requested itself. How soon each
+def test_a_page_that_goes_on_is_followed_and_measured_from_the_first_navigation(tmp_path: Path) -> None:
+    reason, evidence = loaded(CHAIN, "quic", tmp_path)
+    assert not reason and evidence.page_url == SHOP
+    pages = [request for request in evidence.requests if request.main_frame]
+    assert [page.url for page in pages] == [SHOP + path for path in PATHS]
+    before, last = pages[-2:]
+    assert before.began_s and last.began_s and evidence.plt
+    # The last page was navigated to when the one before had come, and before it was requested itself. How soon each
     # follows depends on how busy the machine is.
     navigation = read_navigation(tmp_path)
     assert navigation and navigation.followed_ms == evidence.followed_ms
-    came_ms = 1000 * first.began_s + ROUND_TRIPS[protocol] * DSL.min_rtt_ms
+    came_ms = 1000 * before.began_s + DSL.min_rtt_ms
     assert came_ms - CLOCK_MS < navigation.began_ms + navigation.followed_ms < 1000 * last.began_s + CLOCK_MS
-    # The times contain both pages: the first one's, and the last one's own.
+    # The times contain those of all pages: the earlier ones', and the last one's own.
     own_ms = evidence.page["browserScripts"][0]["timings"]
     assert evidence.plt == own_ms["pageTimings"]["pageLoadTime"] + evidence.followed_ms
     dcl, fcp = (next(metric for metric in METRICS if metric.name == name) for name in ("dcl", "fcp"))
@@ -211,26 +209,25 @@ def test_a_page_that_stays_where_it_is_counts_and_what_no_server_could_answer_is
     assert missed == ["https://gone.example/x"]
 
 
-def test_what_a_service_worker_answers_is_no_request_to_a_server(tmp_path: Path) -> None:
-    reason, evidence = loaded(Case(ANSWERED_BY_WORKER, more={"sw.js": SERVICE_WORKER}), "quic", tmp_path)
-    assert not reason
-    assert f"{SHOP}made".encode() in gzip.decompress((tmp_path / HAR).read_bytes())
-    assert not [url for url in requested_urls(tmp_path, evidence.requests) if url.missed]
-
-
 DOTTED = "https://shop.example./"
+# Browsers omit the dot of a host's name in TLS (RFC 6066, section 3), and keep it in the request.
+WITH_WORKER = Case(ANSWERED_BY_WORKER, start=DOTTED, more={"sw.js": SERVICE_WORKER})
 # A redirect to a page that needs client hints, so that everything is requested again.
 TO_HINTS = Case(start=DOTTED, status=302, headers=(("Location", "/hints"),), more={"hints": html("", *HINTS)})
 
 
-@pytest.mark.case("page-with-critical-ch")
-@pytest.mark.parametrize(
-    ("case", "protocol", "requests"), [(Case(start=DOTTED), "tcp", 1), (TO_HINTS, "quic", 4)], ids=["page", "redirect"]
-)
-def test_a_host_whose_name_ends_with_a_dot_is_reached_and_its_page_counts(
-    case: Case, protocol: str, requests: int, tmp_path: Path
+def test_what_a_service_worker_answers_is_no_request_to_a_server_though_its_name_ends_with_a_dot(
+    tmp_path: Path,
 ) -> None:
-    """Browsers omit the dot in TLS (RFC 6066, section 3), and keep it in the request."""
-    reason, evidence = loaded(case, protocol, tmp_path)
+    reason, evidence = loaded(WITH_WORKER, "tcp", tmp_path)
     assert not reason
-    assert evidence.request_counts.served == requests
+    assert f"{DOTTED}made".encode() in gzip.decompress((tmp_path / HAR).read_bytes())
+    assert not [url for url in requested_urls(tmp_path, evidence.requests) if url.missed]
+    assert evidence.request_counts.served == 2
+
+
+@pytest.mark.case("page-with-critical-ch")
+def test_a_host_whose_name_ends_with_a_dot_is_reached_after_a_redirect_and_its_page_counts(tmp_path: Path) -> None:
+    reason, evidence = loaded(TO_HINTS, "quic", tmp_path)
+    assert not reason
+    assert evidence.request_counts.served == 4
