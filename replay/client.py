@@ -5,6 +5,7 @@ Only `replay.inside` starts it, as the command of the innermost shell.
 
 import json
 import os
+import runpy
 import socket
 import sys
 
@@ -34,9 +35,14 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
             "routes": kernel.tune_client_routes(world.outward_device(), spec.protocol),
         }
         control.sendall(json.dumps(tuned).encode() + b"\n")
-    environment = world.client_environment(ca_certificate())
+    os.environ.update(world.client_environment(ca_certificate()))
+    if command[:2] == [sys.executable, "-m"]:
+        # Another Python would need a tenth of a second of processor time to start and load the same modules again.
+        sys.argv = command[2:]
+        runpy.run_module(command[2], run_name="__main__", alter_sys=True)
+        sys.exit()
     try:
-        os.execvpe(command[0], command, environment)
+        os.execvp(command[0], command)
     except OSError as error:
         print(f"eyelevel: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
         sys.exit(COMMAND_NOT_FOUND)

@@ -68,6 +68,8 @@ def visit(spec: VisitSpec) -> int:
     """
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
     device = device_of(spec.browser)
+    if spec.cores:
+        os.sched_setaffinity(0, spec.cores)
     folder.mkdir(exist_ok=True)  # without its parents: if the campaign's folder has been removed, this must fail
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
