@@ -21,6 +21,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.jail import file_in, hand_over
+from base.namespaces import MONITORED_DEVICE
 from base.portable import as_argument, from_argument
 from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
 from base.qlog import QLOG_ENDING
@@ -33,7 +34,7 @@ from replay.hop import hopped, serving_protocol
 from replay.hops.registry import proxy_of
 from replay.shells.contract import far_timekeeping
 from replay.shells.registry import shells_named
-from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
+from replay.spec import CONTROL, PRIVATE, TIMEKEEPING, ReplaySpec
 from servers.certificates import certify, chain_bytes, machine_ca
 from servers.contract import ServerCertificate, Serving
 from servers.recorded_chains import recorded_chains
