@@ -23,7 +23,7 @@ from base.errors import EyelevelError
 from base.jail import file_in, hand_over
 from base.namespaces import MONITORED_DEVICE
 from base.portable import as_argument, from_argument
-from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
+from base.processes import first_readable, leave, pidfd, pinned, running, stopped_at_the_end
 from base.qlog import QLOG_ENDING
 from record.connections import http1_servers
 from record.site import Site
@@ -280,3 +280,4 @@ def _await_exit(stack: "subprocess.Popen[bytes]", leash: int) -> int:
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), int(sys.argv[2]), from_argument(sys.argv[3]), sys.argv[4:])
+    leave(0)

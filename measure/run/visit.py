@@ -32,6 +32,7 @@ from base.errors import EyelevelError, reports_errors
 from base.jail import Jail, file_in, opened_in
 from base.places import ca_certificate, tool
 from base.portable import from_argument
+from base.processes import leave
 from browsers.browsertime.configuration import READINESS, configuration
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
@@ -184,7 +185,7 @@ def keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser
 @reports_errors
 def main(spec: str) -> None:
     """Load a site once, inside its replay; exits with Browsertime's status."""
-    sys.exit(visit(from_argument(spec)))
+    leave(visit(from_argument(spec)))
 
 
 if __name__ == "__main__":
