@@ -1,4 +1,5 @@
-"""The innermost process of a replay: prepares the client's namespace, then becomes the command.
+"""The innermost process of a replay: prepares the client's namespace, then becomes the command, or runs it if it is a
+Python module.
 
 Only `replay.inside` starts it, as the command of the innermost shell.
 """
@@ -26,14 +27,16 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
     """Set up names and the kernel, report to process 1, wait for its go-ahead, and become `command`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
         control.connect(str(CONTROL))
+        # The name server starts while the servers do.
+        world.open_ports()
+        await_names = names.start_name_server(shells_named(spec.shells).name_server_port)
         with control.makefile("r") as lines:
             lines.readline()
-        world.open_ports()
-        names.start_name_server(shells_named(spec.shells).name_server_port)
         tuned = {
             "sysctls": kernel.apply_sysctls(spec.protocol.client_kernel),
             "routes": kernel.tune_client_routes(world.outward_device(), spec.protocol),
         }
+        await_names()
         control.sendall(json.dumps(tuned).encode() + b"\n")
     os.environ.update(world.client_environment(ca_certificate()))
     if command[:2] == [sys.executable, "-m"]:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -262,8 +262,9 @@ def _monitoring(command: Sequence[str]) -> Iterator[None]:
 
 def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:
     """Let the client continue; returns the settings that it made in its namespace."""
-    connection.sendall(b"go\n")
-    with connection.makefile("r") as lines:
+    text = ""
+    with suppress(OSError), connection.makefile("r") as lines:  # it may have ended
+        connection.sendall(b"go\n")
         text = lines.readline()
     if not text:
         raise EyelevelError("the client's side could not be set up")
