@@ -10,7 +10,7 @@ from base.errors import EyelevelError
 def as_argument(value: Any) -> str:
     """`value` as an argument of a process of ours; `from_argument` is the inverse.
 
-    A page load starts three such processes. Each would need some 50 ms to load what converts JSON (`base.structure`).
+    A page load starts two such processes. Each would need some 50 ms to load what converts JSON (`base.structure`).
     """
     return b85encode(pickle.dumps(value)).decode()
 

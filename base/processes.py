@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
@@ -52,6 +53,13 @@ def run_program(command: Sequence[str | Path], fault: str, text: str | None = No
 def last_line_of(output: str, otherwise: str = "it printed nothing") -> str:
     """The last line of what a program printed."""
     return (output.strip().splitlines() or [otherwise])[-1]
+
+
+def leave(status: int) -> NoReturn:
+    """End this process with `status`, without the 20 ms that Python needs to clear its memory."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 class Daemon:

@@ -4,6 +4,7 @@ import gzip
 import re
 import shutil
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 from base.jail import file_in
 from base.places import tool
 from browsers.chromium.known_servers import HTTPS_PORT, write_known_servers
-from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams, read_transfer
+from browsers.chromium.netlog import parsed_once, read_handshakes, read_netlog, read_streams, read_transfer
 from browsers.chromium.program import (
     BINARY,
     COMMON_SWITCHES,
@@ -104,6 +105,9 @@ class Chromium(Browser):
             for file in files:
                 with file.open("rb") as plain:
                     shutil.copyfileobj(plain, compressed)
+
+    def log_parsed_once(self, folder: Path) -> AbstractContextManager[None]:
+        return parsed_once(folder / self.network_log)
 
     def read_requests(self, folder: Path) -> list[Request]:
         return read_netlog(folder / self.network_log, NETLOG_MB << 20)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -165,6 +166,10 @@ class Browser(ABC):
 
         A page may have put anything into `results`, links included (`base.jail.file_in`).
         """
+
+    def log_parsed_once(self, folder: Path) -> AbstractContextManager[None]:
+        """A context in which the following methods parse the `network_log` of `folder` only once."""
+        return nullcontext()
 
     @abstractmethod
     def read_requests(self, folder: Path) -> list[Request]:

@@ -1,10 +1,12 @@
-"""The innermost process of a replay: prepares the client's namespace, then becomes the command.
+"""The innermost process of a replay: prepares the client's namespace, then becomes the command, or runs it if it is a
+Python module.
 
 Only `replay.inside` starts it, as the command of the innermost shell.
 """
 
 import json
 import os
+import runpy
 import socket
 import sys
 
@@ -25,18 +27,25 @@ def main(spec: ReplaySpec, command: list[str]) -> None:
     """Set up names and the kernel, report to process 1, wait for its go-ahead, and become `command`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
         control.connect(str(CONTROL))
+        # The name server starts while the servers do.
+        world.open_ports()
+        await_names = names.start_name_server(shells_named(spec.shells).name_server_port)
         with control.makefile("r") as lines:
             lines.readline()
-        world.open_ports()
-        names.start_name_server(shells_named(spec.shells).name_server_port)
         tuned = {
             "sysctls": kernel.apply_sysctls(spec.protocol.client_kernel),
             "routes": kernel.tune_client_routes(world.outward_device(), spec.protocol),
         }
+        await_names()
         control.sendall(json.dumps(tuned).encode() + b"\n")
-    environment = world.client_environment(ca_certificate())
+    os.environ.update(world.client_environment(ca_certificate()))
+    if command[:2] == [sys.executable, "-m"]:
+        # Another Python would need a tenth of a second of processor time to start and load the same modules again.
+        sys.argv = command[2:]
+        runpy.run_module(command[2], run_name="__main__", alter_sys=True)
+        sys.exit()
     try:
-        os.execvpe(command[0], command, environment)
+        os.execvp(command[0], command)
     except OSError as error:
         print(f"eyelevel: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
         sys.exit(COMMAND_NOT_FOUND)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -21,8 +21,9 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.jail import file_in, hand_over
+from base.namespaces import MONITORED_DEVICE
 from base.portable import as_argument, from_argument
-from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
+from base.processes import first_readable, leave, pidfd, pinned, running, stopped_at_the_end
 from base.qlog import QLOG_ENDING
 from record.connections import http1_servers
 from record.site import Site
@@ -33,7 +34,7 @@ from replay.hop import hopped, serving_protocol
 from replay.hops.registry import proxy_of
 from replay.shells.contract import far_timekeeping
 from replay.shells.registry import shells_named
-from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
+from replay.spec import CONTROL, PRIVATE, TIMEKEEPING, ReplaySpec
 from servers.certificates import certify, chain_bytes, machine_ca
 from servers.contract import ServerCertificate, Serving
 from servers.recorded_chains import recorded_chains
@@ -261,8 +262,9 @@ def _monitoring(command: Sequence[str]) -> Iterator[None]:
 
 def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:
     """Let the client continue; returns the settings that it made in its namespace."""
-    connection.sendall(b"go\n")
-    with connection.makefile("r") as lines:
+    text = ""
+    with suppress(OSError), connection.makefile("r") as lines:  # it may have ended
+        connection.sendall(b"go\n")
         text = lines.readline()
     if not text:
         raise EyelevelError("the client's side could not be set up")
@@ -279,3 +281,4 @@ def _await_exit(stack: "subprocess.Popen[bytes]", leash: int) -> int:
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), int(sys.argv[2]), from_argument(sys.argv[3]), sys.argv[4:])
+    leave(0)

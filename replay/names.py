@@ -4,6 +4,7 @@ import ctypes
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -40,10 +41,12 @@ def write_hosts(site: Site, *, https_records: bool, proxied: bool) -> None:
     RECORDS.write_text("".join(f"dns-rr={host},{HTTPS_RR}\n" for host in sorted(authorities & set(site.addresses))))
 
 
-def start_name_server(port: int) -> None:
-    """Start dnsmasq next to the client, outside the emulated network, at this port; returns when it answers.
+def start_name_server(port: int) -> Callable[[], None]:
+    """Start dnsmasq next to the client, outside the emulated network, at this port; returns a function that waits until
+    it answers.
 
-    It knows only the recorded hosts; no other name exists. It ends with this process. Raises EyelevelError.
+    It knows only the recorded hosts; no other name exists. It ends with this process. Both functions raise
+    EyelevelError.
     """
     dnsmasq: list[str | Path] = [tool("dnsmasq"), "--keep-in-foreground", f"--conf-file={RECORDS}", "--no-resolv"]
     dnsmasq += ["--no-hosts", f"--addn-hosts={HOSTS}", "--listen-address=127.0.0.1", "--bind-interfaces"]
@@ -52,17 +55,21 @@ def start_name_server(port: int) -> None:
     QUERY_LOG.touch()
     command = jailed(Jail(writable=(FOLDER,)), dnsmasq)
     libc = ctypes.CDLL(None, use_errno=True)
-    with os.fdopen(libc.inotify_init1(os.O_CLOEXEC), "rb", buffering=0) as changes:
-        if libc.inotify_add_watch(changes.fileno(), os.fsencode(QUERY_LOG), IN_MODIFY) < 0:
-            raise EyelevelError(f"changes of {QUERY_LOG} cannot be awaited: {os.strerror(ctypes.get_errno())}")
-        with (FOLDER / "errors").open("wb") as errors:
-            # In a session of its own, dnsmasq does not get a terminal's Ctrl-C.
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=errors, start_new_session=True)
-        with pidfd(process) as ended:
+    changes = os.fdopen(libc.inotify_init1(os.O_CLOEXEC), "rb", buffering=0)
+    if libc.inotify_add_watch(changes.fileno(), os.fsencode(QUERY_LOG), IN_MODIFY) < 0:
+        raise EyelevelError(f"changes of {QUERY_LOG} cannot be awaited: {os.strerror(ctypes.get_errno())}")
+    with (FOLDER / "errors").open("wb") as errors:
+        # In a session of its own, dnsmasq does not get a terminal's Ctrl-C.
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=errors, start_new_session=True)
+
+    def await_answers() -> None:
+        with changes, pidfd(process) as ended:
             while STARTED not in QUERY_LOG.read_text():
                 if first_readable(ended, changes.fileno(), timeout_s=START_TIMEOUT_S) != changes.fileno():
                     raise Daemon("dnsmasq", process, FOLDER / "errors").failure()
                 changes.read(1 << 12)
+
+    return await_answers
 
 
 def unknown_names(site: Site) -> list[str]:

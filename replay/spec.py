@@ -20,9 +20,6 @@ TIMEKEEPING = PRIVATE / "timekeeping"
 # name (RFC 2606).
 PROXY_ADDRESS, PROXY_HOST, PROXY_PORT = "198.19.255.254", "hop.eyelevel.invalid", 443
 
-# A variable in a monitor's environment: the device in the servers' namespace that leads to the client.
-MONITORED_DEVICE = "EYELEVEL_MONITORED_DEVICE"
-
 
 @dataclass(frozen=True)
 class ReplaySpec:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from base.display import KEYBOARD_MAPS
 from base.errors import EyelevelError
-from base.namespaces import mount
+from base.namespaces import bind, mount_memory
 from base.places import cache_dir, tool
 from base.processes import run_program
 from record.site import Site
@@ -44,16 +44,16 @@ SYSTEM_FILES = {
 
 def make(site: Site) -> None:
     """Set up this process's namespaces for `site`. Raises EyelevelError."""
-    mount("-t", "tmpfs", "-o", f"mode=755,size={MOST_BYTES}", "tmpfs", "/run")
+    mount_memory(Path("/run"), f"mode=755,size={MOST_BYTES}")
     for folder in ("home", "runtime", "certificates", "system"):
         (PRIVATE / folder).mkdir(parents=True)
     for folder, size_bytes in BYTES_OF.items():
         (PRIVATE / folder).mkdir()
-        mount("-t", "tmpfs", "-o", f"mode=755,size={size_bytes}", "tmpfs", PRIVATE / folder)
+        mount_memory(PRIVATE / folder, f"mode=755,size={size_bytes}")
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()
     if KEYBOARD_MAPS.exists():  # if there is an X server
-        mount("--bind", PRIVATE / "keyboard", KEYBOARD_MAPS)
+        bind(PRIVATE / "keyboard", KEYBOARD_MAPS)
     commands = ["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)]
     run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))
     open_ports()
@@ -114,4 +114,4 @@ def _replace_system_files() -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.touch()
         if target.exists():
-            mount("--bind", replacement, target)
+            bind(replacement, target)

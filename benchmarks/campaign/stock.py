@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from base.display import DISPLAY, x_server
-from base.namespaces import AS_ORDINARY_USER, mount
+from base.namespaces import AS_ORDINARY_USER, mount_memory
 from base.places import tool
 from browsers.chromium.program import BINARY
 from measure.run.browser import window
@@ -30,7 +30,7 @@ def main(site_folder: Path, runs: int, folder: Path) -> int:
     if not X_SOCKETS.exists():
         X_SOCKETS.mkdir()
         X_SOCKETS.chmod(0o1777)  # for the X servers of any user, whatever our umask
-    mount("-t", "tmpfs", "tmpfs", X_SOCKETS)
+    mount_memory(X_SOCKETS)
     with x_server(view.screen, folder / "x.log") as await_screen:
         await_screen()
         config = {

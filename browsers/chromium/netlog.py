@@ -6,8 +6,9 @@ Unlike the HAR, it contains failed requests, requests for which nobody waited, a
 import gzip
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,24 +68,35 @@ FOR_THE_BROWSER = "sec-fetch-dest: manifest"
 # overwrites the oldest, so a log that lost its beginning has at least nine full files.
 LEAST_FULL_SHARE = 9 / 10
 
+# An event's type, source, parameters and time (s since 1970), and whether it ends something.
+Event = tuple[str, int, dict[str, Any], float | None, bool]
+
+
+@dataclass(frozen=True)
+class Log:
+    """A netlog: its constants and its events."""
+
+    constants: Mapping[str, Any]
+    events: list[Event]
+
+
+# The netlogs that callers share (`parsed_once`); None until the first call.
+PARSED: dict[Path, Log | None] = {}
+
 
 def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
     """The requests in the netlog at `path`, in the order they were made; the end of the log may be cut off.
 
     Raises ValueError if its beginning may be missing, because Chromium had a limit of `most_bytes`.
     """
-    with gzip.open(path, "rb") as file:
-        content = file.read()
-    if most_bytes and len(content) >= LEAST_FULL_SHARE * most_bytes:
-        raise ValueError(f"the page made the browser log more than {most_bytes >> 20} MiB, so its beginning is missing")
-    log = _parse(content.decode(errors="replace"))
-    errors = {code: name for name, code in log["constants"]["netError"].items()}
+    log = _log(path, most_bytes)
+    errors = {code: name for name, code in log.constants["netError"].items()}
     requests: list[Request] = []
     open_requests: dict[int, Request] = {}
     purposes: dict[int, int] = {}
     searches: dict[int, Request] = {}
     recorded_hosts: set[str] = set()
-    for kind, source, parameters, at_s, is_end in _events(log):
+    for kind, source, parameters, at_s, is_end in log.events:
         if kind == "REQUEST_ALIVE" and "traffic_annotation" in parameters:
             purposes[source] = parameters["traffic_annotation"]
         begins = kind == "URL_REQUEST_START_JOB" and "url" in parameters
@@ -118,12 +130,10 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
 
 def read_streams(path: Path) -> list[StreamRequest]:
     """The streams of the requests in the netlog at `path`, in the order they were sent."""
-    with gzip.open(path, "rt", errors="replace") as file:
-        log = _parse(file.read())
     streams: dict[tuple[int, int], StreamRequest] = {}
     arrivals: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
     parts: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for kind, source, parameters, at_s, _ in _events(log):
+    for kind, source, parameters, at_s, _ in _log(path).events:
         if (number := parameters.get(STREAM_NUMBERS.get(kind, ""))) is not None:
             # Headers such as ":path: /" and "priority: u=1, i".
             lines = (header.removeprefix(":").partition(":") for header in parameters["headers"])
@@ -151,11 +161,9 @@ def _add_part(parts: list[tuple[int, int]], begin: int, end: int) -> int:
 
 def read_handshakes(path: Path) -> dict[str, float]:
     """Address of a server → the time of the shortest TCP handshake with it (ms) in the netlog at `path`."""
-    with gzip.open(path, "rt", errors="replace") as file:
-        log = _parse(file.read())
     begun: dict[int, tuple[str, float]] = {}
     shortest_ms: dict[str, float] = {}
-    for kind, source, parameters, at_s, is_end in _events(log):
+    for kind, source, parameters, at_s, is_end in _log(path).events:
         if kind != HANDSHAKE or at_s is None:
             continue
         if not is_end:
@@ -169,8 +177,6 @@ def read_handshakes(path: Path) -> dict[str, float]:
 
 def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
     """The transfer from `began_s` to `ended_s` (s since 1970) according to the netlog at `path`."""
-    with gzip.open(path, "rt", errors="replace") as file:
-        log = _parse(file.read())
     addresses: dict[int, str] = {}
     sent_over_network: set[int] = set()
     # The size of each response's content, encoded and decoded. Without an encoding, only the decoded size is logged.
@@ -178,7 +184,7 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
     datagrams, segmented = Counter[str](), Counter[int]()
     connections: set[int] = set()
     is_over_tcp = False
-    for kind, source, parameters, at_s, _ in _events(log):
+    for kind, source, parameters, at_s, _ in _log(path).events:
         if kind in CONNECTED and "address" in parameters:
             addresses[source] = parameters["address"]
         if kind in SENT_OVER:
@@ -239,7 +245,31 @@ def _address(transport_info: str) -> str | None:
     return rest.partition(",")[0].rpartition(":")[0].strip("[]") if separator else None
 
 
-def _events(log: dict[str, Any]) -> Iterator[tuple[str, int, dict[str, Any], float | None, bool]]:
+@contextmanager
+def parsed_once(path: Path) -> Iterator[None]:
+    """Let all functions that are called in this context share the netlog at `path`."""
+    PARSED[path] = None
+    try:
+        yield
+    finally:
+        PARSED.pop(path, None)
+
+
+def _log(path: Path, most_bytes: int | None = None) -> Log:
+    if log := PARSED.get(path):
+        return log
+    with gzip.open(path, "rb") as file:
+        content = file.read()
+    if most_bytes and len(content) >= LEAST_FULL_SHARE * most_bytes:
+        raise ValueError(f"the page made the browser log more than {most_bytes >> 20} MiB, so its beginning is missing")
+    document = _parse(content.decode(errors="replace"))
+    log = Log(document["constants"], list(_events(document)))
+    if path in PARSED:
+        PARSED[path] = log
+    return log
+
+
+def _events(log: dict[str, Any]) -> Iterator[Event]:
     """Type, source, parameters and time (s since 1970) of each event, and whether the event ends something."""
     # The start of the log's clock, in ms since 1970; the log's times are text, in ms since the machine's start.
     start_ms = log["constants"].get("timeTickOffset")

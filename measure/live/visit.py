@@ -18,7 +18,7 @@ from base.display import DISPLAY, KEYBOARD_MAPS, x_server
 from base.errors import reports_errors
 from base.files import write_json
 from base.jail import Jail
-from base.namespaces import mount
+from base.namespaces import mount_memory
 from base.places import tool
 from base.structure import from_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
@@ -101,8 +101,8 @@ def visit(spec: LiveVisit) -> int:
 @reports_errors
 def main(spec: LiveVisit) -> None:
     """Set up the namespaces of this process, and load the page; exits with Browsertime's status."""
-    mount("-t", "tmpfs", "-o", f"mode=755,size={PRIVATE_BYTES}", "tmpfs", PRIVATE)
-    mount("-t", "tmpfs", "-o", f"mode=755,size={KEYBOARD_BYTES}", "tmpfs", KEYBOARD_MAPS)
+    mount_memory(PRIVATE, f"mode=755,size={PRIVATE_BYTES}")
+    mount_memory(KEYBOARD_MAPS, f"mode=755,size={KEYBOARD_BYTES}")
     sys.exit(visit(replace(spec, folder=spec.folder.resolve())))
 
 

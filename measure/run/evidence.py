@@ -193,8 +193,13 @@ def analyse_film(folder: Path, pictures_bytes: int = PICTURES_BYTES) -> None:
 
 def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     """The evidence in a run's folder. Its `failures` name missing and broken parts; this raises nothing."""
-    failures: list[str] = []
     browser = browser_of(folder)
+    with browser.log_parsed_once(folder):
+        return _evidence(folder, browser, filmed=filmed)
+
+
+def _evidence(folder: Path, browser: Browser, *, filmed: bool) -> Evidence:
+    failures: list[str] = []
     pages = _usable(_json(folder / TIMINGS, failures), _use_pages, folder / TIMINGS, failures)
     page = pages[0] if pages else {}
     if not page:

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from base.errors import EyelevelError
 from base.files import write_json
-from base.processes import first_readable, pinned
+from base.processes import first_readable
 from dataset.run_files import CROSS_TRAFFIC_SAMPLES, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
@@ -246,6 +246,7 @@ class Load:
             round(loading.limit_s or load_limit_s(site, self._setting.network), 3),
             self.folder,
             film=loading.filmed,
+            cores=tuple(cores_of(device, cores)) if device else cores,
             film_cores=layout.film if layout else (),
             quiet_ms=self._setting.quiet_ms,
             browser=loading.browser,
@@ -254,7 +255,7 @@ class Load:
             idle_s=0.0 if self._shared else LATEST_S,
             proxy=proxy_of(self._setting.network),
         )
-        return [*observers.around, *pinned(cores_of(device, cores) if device else cores), *visit.command()]
+        return [*observers.around, *visit.command()]
 
 
 def load(

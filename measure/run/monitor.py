@@ -14,8 +14,8 @@ from contextlib import closing
 from pathlib import Path
 
 from base.errors import reports_errors
+from base.namespaces import MONITORED_DEVICE
 from measure.captures.recording import capturing
-from replay.spec import MONITORED_DEVICE
 from servers.kernel_sockets import ACCOUNTS, RECORD, KernelSockets
 
 CAPTURE = "servers.pcapng"

@@ -32,6 +32,7 @@ from base.errors import EyelevelError, reports_errors
 from base.jail import Jail, file_in, opened_in
 from base.places import ca_certificate, tool
 from base.portable import from_argument
+from base.processes import leave
 from browsers.browsertime.configuration import READINESS, configuration
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
@@ -68,6 +69,8 @@ def visit(spec: VisitSpec) -> int:
     """
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
     device = device_of(spec.browser)
+    if spec.cores:
+        os.sched_setaffinity(0, spec.cores)
     folder.mkdir(exist_ok=True)  # without its parents: if the campaign's folder has been removed, this must fail
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
@@ -182,7 +185,7 @@ def keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser
 @reports_errors
 def main(spec: str) -> None:
     """Load a site once, inside its replay; exits with Browsertime's status."""
-    sys.exit(visit(from_argument(spec)))
+    leave(visit(from_argument(spec)))
 
 
 if __name__ == "__main__":

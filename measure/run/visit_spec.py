@@ -17,7 +17,7 @@ class VisitSpec:
 
     The browser sends `connection_options` to the server (`servers.contract`). The load may take `limit_s`. The page has
     finished when no response has ended for `quiet_ms`, and none is under way. `film`: whether the load is filmed.
-    `film_cores`: the cores for the recorder of the film, none of which is the browser's; empty if it may use any. If
+    `cores`: those for the browser, and `film_cores`: those for the recorder of the film; empty if it may use any. If
     the load `awaits_turn`, it is prepared, and begins when it is told to (`measure.run.turn`). `idle_s`: how long it
     then waits for idle processors at most. `proxy`: the host and port of the proxy of CONNECT-UDP that the browser must
     use, if any.
@@ -29,6 +29,7 @@ class VisitSpec:
     limit_s: float
     folder: Path
     film: bool = True
+    cores: tuple[int, ...] = ()
     film_cores: tuple[int, ...] = ()
     quiet_ms: int = QUIET_MS
     browser: str = DEFAULT_BROWSER

@@ -12,7 +12,7 @@ from pathlib import Path
 from base.display import KEYBOARD_MAPS, x_server
 from base.errors import EyelevelError, reports_errors
 from base.jail import Jail
-from base.namespaces import mount
+from base.namespaces import mount_memory
 from base.structure import from_json
 from browsers.window import DESKTOP, MOBILE
 from record.assemble import assemble
@@ -50,11 +50,11 @@ def main(spec: RecordSpec) -> None:
 
 def prepare_namespaces() -> None:
     """Mount private folders: files outside the site's folder vanish with this process."""
-    mount("-t", "tmpfs", "-o", f"mode=755,size={OVERHEAD_BYTES}", "tmpfs", PRIVATE)
+    mount_memory(PRIVATE, f"mode=755,size={OVERHEAD_BYTES}")
     for name, size in FOLDERS.items():
         (PRIVATE / name).mkdir()
-        mount("-t", "tmpfs", "-o", f"mode=700,size={size}", "tmpfs", PRIVATE / name)
-    mount("-t", "tmpfs", "-o", f"size={OVERHEAD_BYTES}", "tmpfs", KEYBOARD_MAPS)
+        mount_memory(PRIVATE / name, f"mode=700,size={size}")
+    mount_memory(KEYBOARD_MAPS, f"size={OVERHEAD_BYTES}")
 
 
 def record(spec: RecordSpec) -> Recording:

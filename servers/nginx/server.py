@@ -5,15 +5,13 @@ import os
 import socket
 import ssl
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
-
-from jinja2 import StrictUndefined, Template
 
 from base.errors import EyelevelError
 from base.files import write_atomically
@@ -33,6 +31,19 @@ START_TIMEOUT_S = 20.0
 HANDSHAKES = 4
 
 LOG = "nginx.log"
+CONFIGURATION = Path(__file__).with_name("nginx.conf")
+# RFC 7838. The announcement is valid for a day, as those of servers on the web are.
+ALTERNATIVE = """add_header Alt-Svc 'h3=":$server_port"; ma=86400' always;"""
+SERVER_BLOCK = """\
+    server {
+%(listens)s\
+        ssl_certificate %(chain)s;
+        ssl_certificate_key %(key)s;
+        location / {
+            uwsgi_pass unix:%(application)s;
+        }
+    }
+"""
 # The most connections of a browser at a time: Chromium makes up to 256, and as many WebSockets. Each possible
 # connection takes 0.4 kB in each worker.
 BROWSER_CONNECTIONS = 1000
@@ -90,24 +101,10 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
     listening: dict[str, list[int]] = defaultdict(list)
     for address, port in serving.listening():
         listening[address].append(port)
-    form = Path(__file__).with_name("nginx.conf.j2").read_text()
-    template = Template(form, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     config = serving.folder / "nginx.conf"
     buffers = serving.folder / BUFFERS
     buffers.mkdir(exist_ok=True)
-    text = template.render(
-        folder=serving.folder,
-        # NGINX's default would be one worker for each core of the machine, though servers may use only a few of them.
-        workers=len(os.sched_getaffinity(0)),
-        connections=len(serving.listening()) + BROWSER_CONNECTIONS + uwsgi.most_connections(serving),
-        buffers=buffers,
-        application=application,
-        listening=listening,
-        certificates=serving.certificates,
-        protocol=serving.protocol,
-        http1=serving.http1,
-    )
-    write_atomically(config, text)
+    write_atomically(config, _configuration(serving, application, buffers, listening))
     with ExitStack() as stack:
         paced = serving.protocol.pacing
         sockets = [stack.enter_context(_listening_socket(*endpoint, paced=paced)) for endpoint in serving.listening()]
@@ -119,6 +116,29 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
         with running("NGINX", command, serving.folder / LOG, environment=environment, pass_fds=descriptors) as daemon:
             stack.close()  # from here on, connections are refused once NGINX is gone
             yield daemon
+
+
+def _configuration(serving: Serving, application: Path, buffers: Path, listening: Mapping[str, Sequence[int]]) -> str:
+    """NGINX's configuration, with a server block for each address."""
+    protocol = serving.protocol
+    servers = ""
+    for address, ports in listening.items():
+        version = "" if address in serving.http1 else " http2"
+        listens = "".join(f"        listen {address}:{port} ssl{version};\n" for port in ports)
+        certificate = vars(serving.certificates[address])
+        servers += SERVER_BLOCK % {"listens": listens, "application": application, **certificate}
+    return CONFIGURATION.read_text() % {
+        "folder": serving.folder,
+        # NGINX's default would be one worker for each core of the machine, though servers may use only a few of them.
+        "workers": len(os.sched_getaffinity(0)),
+        "connections": len(serving.listening()) + BROWSER_CONNECTIONS + uwsgi.most_connections(serving),
+        "buffers": buffers,
+        "tls_group": protocol.tls_group,
+        "record_size": f"ssl_buffer_size {size};" if (size := protocol.tls_record_bytes) else "",
+        "early_data": "on" if protocol.early_data else "off",
+        "alternative": ALTERNATIVE if protocol.announces_alternative else "",
+        "servers": servers,
+    }
 
 
 def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:

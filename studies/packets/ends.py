@@ -15,8 +15,8 @@ from pathlib import Path
 
 from base.errors import reports_errors
 from base.files import write_json
+from base.namespaces import MONITORED_DEVICE
 from measure.captures.recording import READ_S, capturing, segment_before_capture
-from replay.spec import MONITORED_DEVICE
 from replay.world import outward_device
 from studies.packets.files import CLIENT, KEYS, PING, PING_OUTPUT, SERVERS
 from studies.packets.ping import ping
