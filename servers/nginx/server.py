@@ -4,7 +4,6 @@ import errno
 import os
 import socket
 import ssl
-from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -12,8 +11,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
-
-from jinja2 import StrictUndefined, Template
 
 from base.errors import EyelevelError
 from base.files import write_atomically
@@ -25,6 +22,7 @@ from servers import kernel_sockets
 from servers.application import uwsgi
 from servers.certificates import machine_ca_certificate
 from servers.contract import BUFFERS, Server, Serving
+from servers.nginx.configuration import configuration
 from tuning.protocols import Protocol
 
 START_TIMEOUT_S = 20.0
@@ -33,9 +31,6 @@ START_TIMEOUT_S = 20.0
 HANDSHAKES = 4
 
 LOG = "nginx.log"
-# The most connections of a browser at a time: Chromium makes up to 256, and as many WebSockets. Each possible
-# connection takes 0.4 kB in each worker.
-BROWSER_CONNECTIONS = 1000
 # The end of NGINX's log lines about a file that it cannot write since the file system is full.
 NO_SPACE = f"({errno.ENOSPC}: {os.strerror(errno.ENOSPC)})".encode()
 
@@ -87,27 +82,9 @@ class Nginx(Server):
 def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
     """NGINX in front of the `application`, with one server block per address, on sockets that were made and tuned
     here."""
-    listening: dict[str, list[int]] = defaultdict(list)
-    for address, port in serving.listening():
-        listening[address].append(port)
-    form = Path(__file__).with_name("nginx.conf.j2").read_text()
-    template = Template(form, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     config = serving.folder / "nginx.conf"
-    buffers = serving.folder / BUFFERS
-    buffers.mkdir(exist_ok=True)
-    text = template.render(
-        folder=serving.folder,
-        # NGINX's default would be one worker for each core of the machine, though servers may use only a few of them.
-        workers=len(os.sched_getaffinity(0)),
-        connections=len(serving.listening()) + BROWSER_CONNECTIONS + uwsgi.most_connections(serving),
-        buffers=buffers,
-        application=application,
-        listening=listening,
-        certificates=serving.certificates,
-        protocol=serving.protocol,
-        http1=serving.http1,
-    )
-    write_atomically(config, text)
+    (serving.folder / BUFFERS).mkdir(exist_ok=True)
+    write_atomically(config, configuration(serving, application))
     with ExitStack() as stack:
         paced = serving.protocol.pacing
         sockets = [stack.enter_context(_listening_socket(*endpoint, paced=paced)) for endpoint in serving.listening()]
