@@ -316,6 +316,12 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
     return call
 
 
+@pytest.fixture
+def unreported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command end after its runs, without the answer and the report."""
+    monkeypatch.setattr(answering, "reported", lambda *_: ("", None))
+
+
 def runs_made(results: Path) -> Counter[str]:
     """How many valid runs there are on each network."""
     return Counter(row.network for row in read_rows(results / f"{ANSWER_PREFIX}demo-light") if row.valid)
@@ -343,6 +349,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unreported")
 def test_an_answer_makes_no_more_runs_than_decide(command: Callable[..., str], tmp_path: Path) -> None:
     text = command("--net", "dsl", "--budget", "20m")
     assert runs_made(tmp_path / "results") == {"dsl": 2 * LOOKS[0]}
@@ -364,6 +371,7 @@ def test_a_budget_too_small_for_any_run_is_refused_before_the_site_is_completed(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("unreported")
 def test_no_block_begins_when_the_budget_is_used_up_and_the_same_command_goes_on(
     command: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -56,7 +56,7 @@ def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], lis
 
 
 def test_it_measures_once_and_ends_with_the_answer_its_page_and_the_next_command(
-    tmp_path: Path, attempt: Callable[[], list[str]]
+    tmp_path: Path, attempt: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = attempt()
     sentence, _, report, following = first
@@ -67,13 +67,18 @@ def test_it_measures_once_and_ends_with_the_answer_its_page_and_the_next_command
     assert following.startswith("next: make ")
     # The second time, it neither measures nor writes.
     written = index.stat().st_mtime_ns
+
+    def write_again(*_: object) -> None:
+        raise EyelevelError("it writes again")
+
+    monkeypatch.setattr("analysis.report.write.report_and_findings", write_again)
     assert attempt() == first
     assert index.stat().st_mtime_ns == written
     # After a change, the report is written again.
     later = index.stat().st_mtime + 1
     os.utime(tmp_path / "try" / RUNS, (later, later))
-    attempt()
-    assert index.stat().st_mtime_ns != written
+    with pytest.raises(EyelevelError, match="it writes again"):
+        attempt()
 
 
 def test_another_campaign_of_its_name_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -355,8 +355,11 @@ def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
             assert upload_bps == pytest.approx(2.8e6 * goodput, rel=0.03), (shells, address)
 
 
-def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[list[int], list[int]]:
-    """Send numbered datagrams to the server and back; return the numbers that arrived, and those that returned."""
+def datagrams_through(
+    shells: str, address: tuple[str, int] = SERVER, datagrams: int = shells_peer.FEW
+) -> tuple[list[int], list[int]]:
+    """Send this many numbered datagrams to the server and back; return the numbers of those that arrived, and of those
+    that returned."""
     with socket.socket(shells_peer.family_of(address), socket.SOCK_DGRAM) as server:
         shells_peer.hold_everything(server)
         server.bind(address)
@@ -375,7 +378,7 @@ def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[l
         echoing = threading.Thread(target=echo)
         echoing.start()
         try:
-            result = run(shells, [sys.executable, shells_peer.__file__, "udp", *map(str, address)])
+            result = run(shells, [sys.executable, shells_peer.__file__, "udp", *map(str, (*address, datagrams))])
         finally:
             with socket.socket(server.family, socket.SOCK_DGRAM) as stopping:
                 stopping.sendto(b"stop", address)
@@ -386,8 +389,9 @@ def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[l
 @pytest.mark.needs_large_buffers
 def test_loss_is_independent_per_direction_and_within_binomial_bounds() -> None:
     loss_up, loss_down = 0.0166, 0.0305
-    arrived, returned = datagrams_through(f"mm-loss uplink {loss_up} mm-loss downlink {loss_down}")
-    sent = shells_peer.DATAGRAMS
+    arrived, returned = datagrams_through(
+        f"mm-loss uplink {loss_up} mm-loss downlink {loss_down}", datagrams=(sent := shells_peer.DATAGRAMS)
+    )
     assert_binomial(sent - len(arrived), sent, loss_up)
     assert_binomial(len(arrived) - len(returned), len(arrived), loss_down)
 
@@ -402,7 +406,7 @@ def test_a_seed_drops_the_same_packets_in_one_hop_and_in_nested_shells() -> None
     nested = datagrams_through("mm-delay 1 mm-loss uplink 0.1 --seed 7 -- mm-loss downlink 0.2 --seed 7 --")
     fused = datagrams_through("mm-net --delay 1 --loss-up 0.1 --loss-down 0.2 --seed 7")
     assert fused == nested
-    assert len(fused[1]) < len(fused[0]) < shells_peer.DATAGRAMS
+    assert len(fused[1]) < len(fused[0]) < shells_peer.FEW
 
 
 @pytest.mark.needs_large_buffers
@@ -414,7 +418,7 @@ def test_a_seed_drops_the_same_packets_over_ipv6() -> None:
 
 @pytest.mark.needs_large_buffers
 def test_loss_may_come_in_bursts() -> None:
-    arrived, _ = datagrams_through("mm-loss uplink 0.02 --burst 5 --")
+    arrived, _ = datagrams_through("mm-loss uplink 0.02 --burst 5 --", datagrams=shells_peer.DATAGRAMS)
     lost = sorted(set(range(shells_peer.DATAGRAMS)) - set(arrived))
     bursts = 1 + sum(after - before > 1 for before, after in itertools.pairwise(lost))
     assert 3.5 < len(lost) / bursts < 7
@@ -422,14 +426,14 @@ def test_loss_may_come_in_bursts() -> None:
 
 @pytest.mark.needs_large_buffers
 def test_round_trip_loss_is_shared_by_the_directions() -> None:
-    _, returned = datagrams_through("mm-loss --round-trip 0.06 --")
+    _, returned = datagrams_through("mm-loss --round-trip 0.06 --", datagrams=shells_peer.DATAGRAMS)
     assert_binomial(shells_peer.DATAGRAMS - len(returned), shells_peer.DATAGRAMS, 0.06)
 
 
 @pytest.mark.needs_large_buffers
 def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(tmp_path: Path) -> None:
     # Datagrams are numbered from 0. Among those that return, 1 is the first, and 8 the seventh.
-    log, everything = tmp_path / "packets.csv", set(range(shells_peer.DATAGRAMS))
+    log, everything = tmp_path / "packets.csv", set(range(shells_peer.FEW))
     lost_up, lost_down = {0, 6, 11}, {1, 8}
     nested = datagrams_through("mm-delay 1 mm-loss uplink --packets 12,1,7 -- mm-loss downlink --packets=1,7 --")
     link = f"--up 1G --down 1G --packet-log={log}"
@@ -446,13 +450,13 @@ def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(t
 def test_the_first_packet_after_a_time_is_lost() -> None:
     # The test does not know exactly when the shell starts. So both times are within 1 µs of its start: the first packet
     # comes later, whenever it is sent, and is lost.
-    everything = list(range(shells_peer.DATAGRAMS))
+    everything = list(range(shells_peer.FEW))
     assert datagrams_through("mm-loss both --at 0,0.001") == (everything[1:], everything[2:])
 
 
 @pytest.mark.needs_large_buffers
 def test_a_link_that_retransmits_delivers_everything_late_and_in_order() -> None:
-    everything = list(range(shells_peer.DATAGRAMS))
+    everything = list(range(shells_peer.FEW))
     assert datagrams_through("mm-net --delay 1 --loss 0.1 --retransmit 3 --seed 7") == (everything, everything)
     ping = ["ping", "-n", "-c", "8", "-i", "0.01", SERVER[0]]
     answers = run("mm-loss both 0.5 --retransmit 30 --seed 1", ping).stdout

@@ -130,6 +130,8 @@ def whole_frames(film: Path, size: list[int]) -> Pixels:
 
 def keep_strip(film: Path, zero_s: float, lvc_ms: float, folder: Path) -> None:
     step_us = 1000 * (lvc_ms + 1) / 7
-    pictures = f"fps=1000000/{step_us:.6f}:start_time={zero_s:.6f}:round=up,scale=240:-2,tile=8x1,setsar=0"
+    # Without `trim`, FFmpeg would go on to scale thousands of pictures of a film in which nothing changes.
+    times = f"fps=1000000/{step_us:.6f}:start_time={zero_s:.6f}:round=up,trim=end_frame=8"
+    pictures = f"{times},scale=240:-2,tile=8x1,setsar=0"
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-i", film]
     subprocess.run([*command, "-vf", pictures, "-frames:v", "1", "-q:v", "5", folder / STRIP], check=True)
