@@ -114,7 +114,7 @@ def rejection_tests(campaign: CampaignTable) -> pd.DataFrame:
     networks, _, protocols = _names(campaign).values()
     tests = 2 * len(KINDS) * len(networks)
     rows = []
-    for kind in KINDS:
+    for kind in [kind for kind in KINDS if (attempts["kind"] == kind).any()]:
         with_one = pd.MultiIndex.from_frame(attempts.loc[attempts["kind"] == kind, RUN])
         is_rejected = pd.MultiIndex.from_frame(tried[RUN]).isin(with_one)
         by_network = _by_protocol(tried.assign(rejected=is_rejected), "rejected", protocols, networks)

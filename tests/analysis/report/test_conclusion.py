@@ -10,7 +10,6 @@ from analysis import hypotheses
 from analysis.report.conclusion import Conclusion, conclusion, findings_of
 from analysis.report.warnings import POST_HOC
 from analysis.runs import CampaignTable, load
-from base.places import PROJECT
 from eyelevel.simulate import Truth, write
 
 ANSWER = hypotheses.DECLARED.with_name("answer.toml")
@@ -93,11 +92,3 @@ def test_a_difference_that_something_else_may_explain_is_doubted() -> None:
         .sentences[0]
         .endswith("This may not be due to the protocols: they were not measured in random order.")
     )
-
-
-def test_the_reference_campaign_is_concluded_as_its_document_says() -> None:
-    result = of_campaign(load(PROJECT / "data" / "reference"))
-    assert result.sentences[0] == (
-        "On average, QUIC shows these 10 to 11 pages sooner than TCP+ on LTE and MSS; not decided on DSL and DA2GC."
-    )
-    assert len(result.sentences) == 3
