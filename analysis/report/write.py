@@ -1,6 +1,5 @@
 """Writing the report of a campaign, of pages or of a study: its pages, figures and tables."""
 
-import gc
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -123,9 +122,8 @@ def _place(folder: Path, into: Path | None) -> Path:
 @contextmanager
 def workers() -> Iterator[Executor]:
     """A process for each core, until the end of the `with` block."""
-    # Forked processes have all libraries loaded. Their garbage collectors leave alone what they inherit.
-    context = get_context("fork")
-    with ProcessPoolExecutor(len(sched_getaffinity(0)), mp_context=context, initializer=gc.freeze) as pool:
+    # Forked processes have all libraries loaded.
+    with ProcessPoolExecutor(len(sched_getaffinity(0)), mp_context=get_context("fork")) as pool:
         yield pool
 
 
