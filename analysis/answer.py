@@ -51,8 +51,7 @@ class NetworkAnswer:
     NaN where unknown: `gain`: the compared protocol's time over the reference's, less 1 (negative: sooner), with its
     interval from `low` to `high`; a gain below `margin` counts as no difference. `shrunken`: on a network that ended
     early, the gain without the part that ending early adds. `reference_ms`: the typical time over the reference.
-    `more_runs`: how many more runs of each protocol would probably show a difference of `margin` if there is one (inf:
-    more than MOST_RUNS).
+    `more_runs`: the further runs of each protocol that would probably show a difference of `margin` (inf: > MOST_RUNS).
     """
 
     network: str

@@ -5,7 +5,7 @@ lost a load. So a run is lost if it was rejected at the first attempt that says 
 the film or the machine, and those that were withdrawn, say nothing about the page and are skipped.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -88,16 +88,18 @@ def in_places(tried: pd.DataFrame) -> pd.DataFrame:
     return known.assign(place=known.groupby(BLOCK).cumcount() + 1)
 
 
-def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:
-    """A column of `tried_runs` as an array: networks x sites (in alphabetical order) x protocols x blocks (from index 0
-    on at each network and site); NaN where there is no run."""
+def cubes(tried: pd.DataFrame, columns: Sequence[str], protocols: Iterable[str], networks: Iterable[str]) -> Array:
+    """The `columns` of `tried_runs` as arrays: columns x networks x sites (by name) x protocols x blocks
+    (from index 0 on at each network and site); NaN where there is no run."""
     named = tried[SETTING].assign(place=tried.groupby(["network", "site"])["block"].rank("dense").astype(int))
     axes = (list(networks), sorted(set(tried["site"])), list(protocols), range(1, max(named["place"], default=0) + 1))
     index = np.stack([pd.Index(axis).get_indexer(named[name]) for axis, name in zip(axes, named, strict=True)])
-    cells, values = np.full([len(axis) for axis in axes], np.nan), tried[column].to_numpy(dtype=float)
-    is_known = (index >= 0).all(axis=0) & ~np.isnan(values)
-    cells[*index[:, is_known]] = values[is_known]
-    return cells
+    result = np.full([len(columns), *map(len, axes)], np.nan)
+    for cells, column in zip(result, columns, strict=True):
+        values = tried[column].to_numpy(dtype=float)
+        is_known = (index >= 0).all(axis=0) & ~np.isnan(values)
+        cells[*index[:, is_known]] = values[is_known]
+    return result
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, product
+from operator import itemgetter
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,14 @@ from scipy import stats
 from analysis.attempts import BLOCK, in_places, tried_in
 from analysis.runs import CampaignTable
 from analysis.samples import SIDE_BY_SIDE
+from analysis.statistics.dependence import Codes
 from analysis.statistics.hypotheses import Pair
+from analysis.statistics.samples import Array
 
 # Below this share of complete blocks, or of runs with a partner within the hour, a warning is given.
 LEAST_SHARE = 0.95
 EPOCH, MINUTE = pd.Timestamp(0, tz="UTC"), pd.Timedelta(minutes=1)
-# Places are out of balance if the effect exceeds UNBALANCED_EFFECT, and chance causes such an effect less often than
-# UNBALANCED_P.
+# Places are out of balance if the effect exceeds UNBALANCED_EFFECT, and chance does so less often than UNBALANCED_P.
 UNBALANCED_EFFECT, UNBALANCED_P = 0.1, 0.001
 PAIR_COLUMNS = ["reference", "compared", "network", "blocks", "together", "complete", "gap_minutes", "within_hour"]
 PAIR_COLUMNS += ["sites", "single_sites", "warning"]
@@ -37,18 +39,21 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
     same site), within_hour (the share of runs whose gap is at most SIDE_BY_SIDE), both NaN if no starts are known;
     sites (with valid runs of both), single_sites (with valid runs of only one; their names); warning: names of FAULTS.
     """
-    tried = tried_in(campaign)
+    tried = tried_in(campaign)[[*BLOCK, "protocol", "valid", "started"]]
     rows = []
     for pair, network in product(pairs, campaign.networks):
         runs = tried[(tried["network"] == network) & tried["protocol"].isin(pair)]
         if runs.empty:
             continue
+        is_compared = (runs["protocol"] == pair.compared).to_numpy(dtype=int)
+        site, names = pd.factorize(runs["site"], sort=True)
+        block = runs.groupby(["site", "block"]).ngroup().to_numpy()
         # Blocks x protocols: 1 if the run is valid, 0 if it is not, NaN if it was not tried.
-        blocks = _by_block(runs.assign(valid=runs["valid"].astype(float)), "valid", pair)
-        sites = blocks.groupby("site").max() == 1
-        single = list(sites.index[sites.sum(axis=1) == 1])
-        together, complete = blocks.notna().all(axis=1).mean(), (blocks == 1).all(axis=1).mean()
-        gaps = _gaps(runs, pair)
+        valid = runs["valid"].to_numpy(dtype=float)
+        blocks, sites = _by_pair(valid, block, is_compared), _by_pair(valid, site, is_compared) == 1
+        single = names[sites.sum(axis=1) == 1]
+        together, complete = (~np.isnan(blocks)).all(axis=1).mean(), (blocks == 1).all(axis=1).mean()
+        gaps = pd.Series(_gaps(((runs["started"] - EPOCH) / MINUTE).to_numpy(dtype=float), site, block, is_compared))
         near = (gaps <= SIDE_BY_SIDE / MINUTE).mean() if gaps.notna().any() else np.nan
         is_incomplete = complete < LEAST_SHARE <= together
         faults = [together < LEAST_SHARE, is_incomplete, near < LEAST_SHARE, np.isnan(near), len(single) > 0]
@@ -57,22 +62,21 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
     return pd.DataFrame(rows, columns=PAIR_COLUMNS)
 
 
-def _by_block(runs: pd.DataFrame, column: str, pair: Pair) -> pd.DataFrame:
-    """A column of the `runs` on one network: blocks x protocols."""
-    return runs.groupby(["site", "block", "protocol"])[column].max().unstack().reindex(columns=list(pair))
+def _by_pair(values: Array, group: Codes, is_compared: Codes) -> Array:
+    """The largest of the `values` of each group and protocol of a pair: groups x 2; NaN without any."""
+    result = np.full((group.max() + 1, 2), np.nan)
+    np.fmax.at(result, (group, is_compared), values)
+    return result
 
 
-def _gaps(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
-    """The minutes between each run and its partner; NaN if the run's start is unknown, inf if it has no partner."""
-    known = runs.assign(at=(runs["started"] - EPOCH) / MINUTE).dropna(subset="at")
-    gap = _by_block(known, "at", pair).diff(axis=1)[pair.compared].abs().rename("gap")
-    gaps = known.join(gap, on=["site", "block"])["gap"]
-    if len(lone := known[gaps.isna()]):
-        other = {pair.reference: pair.compared, pair.compared: pair.reference}
-        partners = known.assign(partner=known["at"], protocol=known["protocol"].replace(other))
-        nearest = pd.merge_asof(lone, partners, on="at", by=["site", "protocol"], direction="nearest")["partner"]
-        gaps[lone.index] = (nearest - lone["at"].array).abs().fillna(np.inf).array
-    return gaps.reindex(runs.index)
+def _gaps(at: Array, site: Codes, block: Codes, is_compared: Codes) -> Array:
+    """The minutes between each run of a pair and its partner, from the minutes `at` which runs started; NaN if the
+    run's start is unknown, inf if it has no partner."""
+    gaps = np.where(np.isnan(at), np.nan, np.abs(np.diff(_by_pair(at, block, is_compared)))[block, 0])
+    for lone in np.flatnonzero(np.isnan(gaps) & ~np.isnan(at)):
+        partners = at[(site == site[lone]) & (is_compared != is_compared[lone])]
+        gaps[lone] = np.fmin.reduce(np.abs(partners - at[lone]), initial=np.inf)
+    return gaps
 
 
 def places(campaign: CampaignTable) -> pd.DataFrame:
@@ -110,16 +114,20 @@ def place_test(campaign: CampaignTable) -> PlaceTest:
     counts have if orders are random, extended to blocks with different sets of protocols.
     """
     table = in_places(tried_in(campaign))
-    names = sorted(set(table["protocol"]))
-    size = int(table["place"].max()) if len(table) else 0
+    protocol, names = pd.factorize(table["protocol"], sort=True)
+    place, block = table["place"].to_numpy() - 1, table.groupby(BLOCK).ngroup().to_numpy()
+    size = int(place.max(initial=-1)) + 1
     surplus, covariance, most = np.zeros((len(names), size)), np.zeros((len(names) * size,) * 2), 0.0
-    sets = table.groupby(BLOCK)["protocol"].agg(lambda protocols: tuple(sorted(protocols))).rename("set")
-    for members, group in table.join(sets, on=BLOCK).groupby("set"):
-        length, blocks = len(members), len(group) // len(members)
+    numbers = np.zeros((block.max(initial=-1) + 1, len(names)), dtype=int)
+    np.add.at(numbers, (block, protocol), 1)
+    sets, set_of = np.unique(numbers, axis=0, return_inverse=True)
+    members = [np.arange(len(names)).repeat(one).tolist() for one in sets]
+    for number, rows in sorted(enumerate(members), key=itemgetter(1)):
+        group = np.flatnonzero(set_of[block] == number)
+        length, blocks = len(rows), len(group) // len(rows)
         if length < 2:
             continue
-        rows = [names.index(name) for name in members]
-        np.add.at(surplus, ([names.index(name) for name in group["protocol"]], group["place"] - 1), 1)
+        np.add.at(surplus, (protocol[group], place[group]), 1)
         surplus[np.ix_(rows, range(length))] -= blocks / length
         centring = np.eye(length) - 1 / length
         cells = [row * size + place for row in rows for place in range(length)]

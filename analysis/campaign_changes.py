@@ -252,8 +252,7 @@ def share_changes(
     """The changes of the shares of loads by kind, network and protocol: the columns of SHARES.
 
     `by_kind`: kind → the numbers of A and of B. Only sites with loads in both take part. The interval is Newcombe's
-    (1998, Statistics in Medicine 17, method 10), of all sites together. within: B's share is shown to be larger by less
-    than `worse_than`.
+    (1998, Statistics in Medicine 17, method 10), of all sites. within: shown to grow by less than `worse_than`.
 
     All rows are one family. A test that no outcome could have made significant does not count as a test, and has no
     corrected p value: so protocols without slow or lost loads cost the others nothing. That depends alone on the number

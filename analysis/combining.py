@@ -39,11 +39,9 @@ from base.errors import EyelevelError
 GAINS = [*OVER_SITES, "campaign", "sites", "blocks", *GAIN, "margin"]
 CONTRASTS = [*OVER_SITES, "campaigns", *GAIN, "p", "p_corrected", "equivalence_p_corrected", "margin", "verdict"]
 CONTRASTS += ["tau", "i_squared", "q", "q_p_corrected", "same_p_corrected", "agreement"]
-# AGREE: any two campaigns are shown to differ by less than the margin. NOT_DECIDED: neither this nor a difference is
-# shown.
+# AGREE: any two campaigns are shown to differ by less than the margin. NOT_DECIDED: neither is shown.
 AGREE, DISAGREE = "agree", "do not agree"
-# Campaigns whose error is smaller, as a log ratio, count with this one: if times are whole frames, all blocks may have
-# the same ratio.
+# Campaigns whose error is smaller, count with this one: if times are whole frames, all ratios may be equal.
 LEAST_ERROR = 1e-4
 
 

@@ -22,8 +22,7 @@ from dataset.table import Cell
 # The true differences (shares) whose chance is stated.
 DIFFERENCES = (0.05, 0.1)
 SEED = 17
-# The number of simulated campaigns. It is lower for large campaigns: MOST_CONTRASTS contrasts of single sites take ten
-# seconds.
+# The number of simulated campaigns. Large campaigns get fewer: MOST_CONTRASTS contrasts of single sites take 10 s.
 MOST_CAMPAIGNS = 200
 LEAST_CAMPAIGNS = 30
 MOST_CONTRASTS = 40_000

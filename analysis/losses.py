@@ -6,7 +6,7 @@ film or the machine, are made again. That no comparison rests on them is an assu
 Settings that were withdrawn (`dataset.table.GivenUp`) belong to no comparison and are left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import RUN, SETTING, cube, rejections, tried_in
+from analysis.attempts import RUN, SETTING, cubes, rejections, tried_in
 from analysis.runs import CampaignTable, records
 from analysis.statistics.contrast_table import holm
 from analysis.statistics.hypotheses import Hypotheses
@@ -59,17 +59,17 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
     table["planned"] = table["network"].map(sites_of).fillna(0) * runs
     sizes = table["tried"].where(table["tried"] > 0)
     table = table.assign(success=table["valid"] / sizes, lost_share=table["lost"] / sizes)
-    tests = [_more_than_the_others(lost) for lost in _by_protocol(tried, "lost", protocols, networks)]
+    tests = [_more_than_the_others(lost) for lost in _by_protocol(tried, ["lost"], protocols, networks)[0]]
     table[["others_share", "p", "p_corrected"]] = np.concatenate(tests)
     table["p_corrected"] = np.minimum(1, table["p_corrected"] * len(networks))
     table["warning"] = np.where(table["p_corrected"] < WARNING_P, "loses more than the others", "")
     return table
 
 
-def _by_protocol(tried: pd.DataFrame, column: str, protocols: list[str], networks: list[str]) -> Array:
-    """A column of `tried_runs` as an array: networks x protocols x blocks of all sites; NaN where there is no run."""
-    values = np.swapaxes(cube(tried, column, protocols, networks), 1, 2)
-    return values.reshape(*values.shape[:2], -1)
+def _by_protocol(tried: pd.DataFrame, columns: Sequence[str], protocols: list[str], networks: list[str]) -> Array:
+    """`cubes` with the blocks of all sites along one axis: columns x networks x protocols x blocks."""
+    values = np.swapaxes(cubes(tried, columns, protocols, networks), 2, 3)
+    return values.reshape(*values.shape[:3], values.shape[3] * values.shape[4])
 
 
 def _more_than_the_others(lost: Array) -> Array:
@@ -113,11 +113,13 @@ def rejection_tests(campaign: CampaignTable) -> pd.DataFrame:
     tried, attempts = (_standing(campaign, rows) for rows in (tried_in(campaign), rejections(campaign.runs)))
     networks, _, protocols = _names(campaign).values()
     tests = 2 * len(KINDS) * len(networks)
+    runs_tried = pd.MultiIndex.from_frame(tried[RUN])
+    kinds = [kind for kind in KINDS if (attempts["kind"] == kind).any()]
+    with_one = {kind: attempts.loc[attempts["kind"] == kind, RUN] for kind in kinds}
+    rejected = {kind: runs_tried.isin(pd.MultiIndex.from_frame(runs)) for kind, runs in with_one.items()}
+    by_kind = _by_protocol(tried[[*SETTING, "block"]].assign(**rejected), kinds, protocols, networks)
     rows = []
-    for kind in [kind for kind in KINDS if (attempts["kind"] == kind).any()]:
-        with_one = pd.MultiIndex.from_frame(attempts.loc[attempts["kind"] == kind, RUN])
-        is_rejected = pd.MultiIndex.from_frame(tried[RUN]).isin(with_one)
-        by_network = _by_protocol(tried.assign(rejected=is_rejected), "rejected", protocols, networks)
+    for kind, by_network in zip(kinds, by_kind, strict=True):
         for network, runs in zip(networks, by_network, strict=True):
             if not (total := np.nansum(runs)):
                 continue
@@ -165,7 +167,8 @@ def empty_settings(campaign: CampaignTable) -> pd.DataFrame:
     gate (which rejected most of its attempts; empty if there was none)."""
     grid = pd.MultiIndex.from_product(_names(campaign).values(), names=SETTING)
     tried = tried_in(campaign).groupby(SETTING)["valid"].agg(tried="size", valid="sum")
-    rejected = rejections(campaign.runs).query("kind != ''").groupby(SETTING)["gate"].agg(lambda names: names.mode()[0])
+    attempts = rejections(campaign.runs).query("kind != ''").value_counts([*SETTING, "gate"]).reset_index("gate")
+    rejected = attempts.sort_values(["count", "gate"], ascending=[False, True])["gate"].groupby(SETTING).first()
     table = tried.reindex(grid).fillna(0).astype(int).join(rejected).fillna({"gate": ""})
     return table[table["valid"] == 0].drop(columns="valid").reset_index()
 
@@ -183,10 +186,11 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
     tried = _standing(campaign, tried_in(campaign))
     networks, _, protocols = _names(campaign).values()
     pairs = [pair for pair in hypotheses.family if pair.is_of(protocols)]
-    is_lost = np.moveaxis(cube(tried, "lost", protocols, networks), 2, 0) == 1
+    metrics = [name for name in hypotheses.family_metrics if name in tried]
+    lost_runs, *times = np.moveaxis(cubes(tried, ["lost", *metrics], protocols, networks), 3, 1)
+    is_lost = lost_runs == 1
     tables = [pd.DataFrame(columns=BOUNDS_COLUMNS)]
-    for metric in (name for name in hypotheses.family_metrics if name in tried):
-        logs = logarithms(np.moveaxis(cube(tried, metric, protocols, networks), 2, 0))
+    for metric, logs in zip(metrics, map(logarithms, times), strict=True):
         fastest, slowest = (end.reduce(logs, axis=(0, -1), initial=np.nan)[..., None] for end in (np.fmin, np.fmax))
         for pair in pairs:
             # (reference, compared) x networks x sites x blocks
@@ -230,7 +234,7 @@ def _bounds_warning(row: Mapping[str, Any]) -> str:
 def _standing(campaign: CampaignTable, rows: pd.DataFrame) -> pd.DataFrame:
     """The `rows`, with columns site and network, of sites that were not withdrawn."""
     withdrawn = [cell for cell, entry in campaign.given_up.items() if entry.withdrawn is not None]
-    return rows[~pd.MultiIndex.from_frame(rows[["site", "network"]]).isin(withdrawn)]
+    return rows[~pd.MultiIndex.from_frame(rows[["site", "network"]]).isin(withdrawn)] if withdrawn else rows
 
 
 def _names(campaign: CampaignTable) -> dict[str, list[str]]:

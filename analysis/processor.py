@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.attempts import cube, tried_in
+from analysis.attempts import cubes, tried_in
 from analysis.runs import CampaignTable, records
 from analysis.stability import ALARM_P, LARGE_CHANGE
 from analysis.statistics.contrast_table import holm
@@ -50,7 +50,8 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
     tried = tried_in(campaign)
     tried = tried.assign(wait=possible_waits(tried), wait_share=wait_shares(tried))
     protocols, networks = list(campaign.protocols), list(campaign.networks)
-    wait, wait_share = (cube(tried, name, protocols, networks) for name in ("wait", "wait_share"))
+    metrics = [name for name in hypotheses.family_metrics if name in tried]
+    wait, wait_share, *times = cubes(tried, ["wait", "wait_share", *metrics], protocols, networks)
     tables = [pd.DataFrame(columns=COLUMNS)]
     for pair in (pair for pair in hypotheses.family if pair.is_of(protocols)):
         one, other = (protocols.index(name) for name in pair)
@@ -61,9 +62,8 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
         for name, place in (("reference", one), ("compared", other)):
             columns[f"wait_{name}"] = _median(np.where(is_known, wait[:, :, place], np.nan))
             columns[f"share_{name}"] = _median(np.where(is_known, wait_share[:, :, place], np.nan))
-        for metric in (name for name in hypotheses.family_metrics if name in tried):
-            time = median(cube(tried, metric, protocols, networks)[:, :, one, :])[..., None]
-            wait_gain = _median(difference / time)
+        for metric, times_ms in zip(metrics, times, strict=True):
+            wait_gain = _median(difference / median(times_ms[:, :, one])[..., None])
             tables.append(pd.DataFrame({**pair._asdict(), "metric": metric, **columns, "wait_gain": wait_gain}))
     table = pd.concat(tables).query("blocks > 0")
     table["p_corrected"] = holm(table["p"].mask(table.duplicated(OVER_SITES[:3])).to_numpy(dtype=float))
@@ -84,8 +84,7 @@ def _warning(row: Mapping[str, Any]) -> str:
 
 
 def possible_waits(runs: pd.DataFrame) -> "pd.Series[float]":
-    """How long the threads of each run waited for a processor, in ms; NaN if it is not known, or if they cannot have
-    waited for so long."""
+    """How long the threads of each run waited for a processor, in ms; NaN if it is not known or is impossible."""
     waits_ms = runs.get(PROCESSOR_WAIT, pd.Series(np.nan, runs.index))
     # Waits are counted until the later of these ends of a load.
     return waits_ms.mask(waits_ms > MOST_WAITING * runs[[name for name in ("plt", "lvc") if name in runs]].max(axis=1))

@@ -128,8 +128,7 @@ def _servers(protocols: Settings, pair: Pair) -> str:
 
 
 def further_differences(decided: Decisions, one: str, other: str) -> list[str]:
-    """The settings besides the server in which two protocols of one transport differ; empty if `decided` lacks one of
-    them."""
+    """The settings besides the server in which two protocols of one transport differ; empty if one is not `decided`."""
     both = [decided.get(name, {}) for name in (one, other)]
     return [name for name in both[0] if name in both[1] and both[0][name] != both[1][name]]
 

@@ -118,8 +118,7 @@ def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
     table = runs[of_number].assign(start=starts_of(runs)).reset_index(drop=True)
     is_later = table.sort_values("start", kind="stable").groupby(of_number)["start"].diff() > SIDE_BY_SIDE
     part = is_later.groupby([table[name] for name in of_number]).cumsum()
-    # The later parts of split blocks are numbered after the first parts of all blocks, as the blocks of an added
-    # protocol are.
+    # The later parts of split blocks come after the first parts of all blocks, as an added protocol's blocks do.
     numbers = table.assign(part=part).groupby(["part", "run"]).ngroup() + 1
     return pd.Series(numbers.to_numpy(), runs.index)
 

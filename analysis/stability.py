@@ -69,8 +69,7 @@ def residuals(campaign: CampaignTable) -> pd.DataFrame:
     """The runs that count and have a known start, in the order in which they were measured.
 
     Columns: those of `attempts.tried_runs`; place (1, … among these runs of the block); hours (since the first run);
-    off_<metric>: ln(time / median of its setting), missing if the setting has one run. All callers share this table, so
-    do not change it.
+    off_<metric>: ln(time / median of its setting), missing if the setting has one run. Shared by all: do not change it.
     """
     tried = tried_in(campaign)
     runs, metrics = in_places(tried[tried["valid"]]), list(campaign.metrics)
@@ -151,9 +150,13 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
     of runs, spread that of runs with the most loads against the fewest (by least squares within settings), p of t.
     """
     rows = []
-    for (metric, runs), (_, known) in zip(_by_metric(residuals(campaign)), _by_metric(blocks), strict=True):
-        size = runs.groupby(BLOCK)["run"].transform("size")
-        whole = runs[size == size[~runs.duplicated(BLOCK)].mode().max()]
+    table = residuals(campaign)
+    table = table[[name for name in table if name in (*SETTING, "block", CONCURRENT_LOADS) or name.startswith("off_")]]
+    for (metric, runs), (_, known) in zip(_by_metric(table), _by_metric(blocks), strict=True):
+        block = _codes(runs, *BLOCK)
+        sizes = np.bincount(block)
+        numbers = np.bincount(sizes)
+        whole = runs[sizes[block] == np.flatnonzero(numbers == numbers.max(initial=0)).max(initial=0)]
         rows.append(_step(metric, whole.assign(place=whole.groupby(BLOCK).cumcount()), "place", BLOCK))
         if machine := campaign.machine_column:
             rows.append(_step(metric, known, machine, CELL))
@@ -172,7 +175,9 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
 def _step(metric: str, table: pd.DataFrame, factor: str, key: Sequence[str], *more: Sequence[str]) -> list[Any]:
     """The row of `steps` on the column `factor` of `table`, beside the groups of `key` and of `more`."""
     # A group with one level of the factor says nothing about it, and its level might be one that no other group has.
-    some = table[table.groupby(list(key))[factor].transform("nunique") > 1]
+    group = _codes(table, *key)
+    levels = np.bincount(np.unique([group, _codes(table, factor)], axis=1)[0])
+    some = table[levels[group] > 1]
     others = [_codes(some, *columns) for columns in (key, *more)]
     test = dependence.factor_test(some["off"].to_numpy(), _codes(some, factor), others)
     spread = float(np.expm1(np.ptp(test.effects))) if len(some) else np.nan
@@ -180,8 +185,9 @@ def _step(metric: str, table: pd.DataFrame, factor: str, key: Sequence[str], *mo
 
 
 def _codes(runs: pd.DataFrame, *columns: str) -> dependence.Codes:
-    """The number of the group of each of `runs` by these columns."""
-    return np.asarray(runs.groupby(list(columns)).ngroup())
+    """The number of the group of each of `runs` by these columns, in which no value is missing."""
+    codes = [pd.factorize(runs[name], sort=True)[0] for name in columns]
+    return np.asarray(np.unique(codes, axis=1, return_inverse=True)[1]) if len(runs) else codes[0]
 
 
 def carry_over(campaign: CampaignTable, metrics: Sequence[str]) -> pd.DataFrame:
@@ -196,11 +202,13 @@ def carry_over(campaign: CampaignTable, metrics: Sequence[str]) -> pd.DataFrame:
     place (`steps`) is then the sum of what both carry over.
     """
     runs = in_places(tried_in(campaign)).query("valid").dropna(subset="previous")
+    runs = runs[[*BLOCK, "protocol", "previous", "place", *metrics]]
     rows = []
     for network, metric in product(campaign.networks, metrics):
         known = runs[runs["network"] == network]
         known = known.assign(log=logarithms(known[metric].to_numpy(dtype=float))).dropna(subset="log")
-        known = known[known.groupby(BLOCK)["log"].transform("size") > 1]
+        block = _codes(known, *BLOCK)
+        known = known[np.bincount(block)[block] > 1]
         if known.empty:
             continue
         factors = (["previous"], ["site"], ["site", "protocol"], BLOCK, ["place"])

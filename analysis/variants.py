@@ -1,5 +1,4 @@
-"""Variants of sites compared with their originals, in the same way as protocols: by ratios of runs measured side by
-side.
+"""Variants of sites compared with their originals, as protocols are: by ratios of runs measured side by side.
 
 A site and its variants share their blocks (`measure.campaign.plan`), so everything that changes from block to block
 cancels in the ratio of two runs of one block. A variant that is added later is measured long after the blocks that its

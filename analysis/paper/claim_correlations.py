@@ -27,8 +27,7 @@ from analysis.text import label, pair_label, share
 
 # A rank correlation below this is little influence: it explains less than a quarter of the sites' ranking.
 LITTLE_INFLUENCE = 0.5
-# Below this reliability, most of the scatter of the gains comes from the runs, so nothing can be said of the gains'
-# correlations.
+# Below this reliability, most of the scatter of the gains comes from the runs, so their correlations say nothing.
 LEAST_RELIABILITY = 0.5
 # How often noise is added to gains to estimate their reliability; and the seed of that noise.
 REPETITIONS, SEED = 50, 2019

@@ -137,8 +137,7 @@ def compare_pairs(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
 def _of_pair(
     test: str, ratio: MeanRatio, margin: float, difference_p: float, equivalence_p: float
 ) -> tuple[float, float]:
-    """The p values for and against what `test` (of PAIR_TESTS) says of a pair, from those of a difference and of
-    equivalence."""
+    """The p values for and against `test` (of PAIR_TESTS) of a pair, from those of a difference and of equivalence."""
     if test == FASTER:
         # The evidence against this is that `compared` is slower, or that both are equivalent.
         p_for, p_slower = (difference_p, 1.0) if ratio.centre < 0 else (1.0, difference_p)
@@ -235,8 +234,7 @@ def lead_beyond_handshake(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     """On lossy networks the lead is more round trips than on those `without_loss`; the evidence against this is fewer.
 
     The handshakes of a site's servers take the same number of round trips on every network, so any further lead has
-    another cause. The difference is computed for each site and averaged over sites; its error comes from the scatter of
-    the sites.
+    another cause. The difference is computed for each site and averaged over sites; its error comes from their scatter.
     """
     pair, metric, conditions = claim.pairs[0], claim.metrics[0], []
     others = listing([label(name) for name in claim.without_loss])

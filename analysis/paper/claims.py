@@ -74,7 +74,8 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     subject, unit (gain, round trips or correlation), value with low and high (its interval), limit (the threshold in
     words), sites, runs, p_for and p_against (for the claim, and for the opposite), both also corrected, and missing.
     """
-    rows, numbers, paper = [], [], read_paper()
+    # Dozens of texts are compared, which is slow with Arrow's arrays.
+    rows, numbers, paper = [], [], read_paper().astype(object)
     for name, claim in CLAIMS.items():
         conditions = TESTS[claim.test](inputs, claim)
         verdict, sentence, decisive, p, p_corrected = judge(conditions, inputs.hypotheses.significant_p)
@@ -109,8 +110,7 @@ def judge(conditions: Sequence[Condition], significant_p: float, tested: int = l
     """The verdict on a claim with these conditions, one of `tested` claims."""
     deciding = [condition for condition in conditions if condition.decides]
     measured = [(*corrected(one, conditions, tested), one) for one in deciding if not one.missing]
-    # A protocol that is shown to be faster counts as faster, even if it is also shown to differ by less than the
-    # margin.
+    # A protocol that is shown to be faster counts as faster, even if it also differs by less than the margin.
     if open_ := [(p_against, one) for p_for, p_against, one in measured if not p_for < significant_p]:
         p, strongest = min(open_, key=itemgetter(0))
         if p < significant_p:
@@ -144,8 +144,7 @@ def paper_numbers(claim: Claim, paper: pd.DataFrame) -> str:
 
 
 def balance_of(table: pd.DataFrame, runs: int, sites: int) -> str:
-    """A sentence: how many claims of the first table of `claims` hold in a campaign with `runs` valid runs and `sites`
-    sites."""
+    """A sentence: how many claims of the first table of `claims` hold in a campaign of these `runs` and `sites`."""
     counts = table["verdict"].value_counts()
     holding, failing, open_ = (int(counts.get(verdict, 0)) for verdict in (HOLDS, DOES_NOT_HOLD, NOT_DECIDED))
     return (

@@ -2,6 +2,7 @@
 typical load, and a metric that contradicts the decided one. Each is said only if it is shown."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,14 @@ PLACE = OVER_SITES[:3]
 MOST = 3
 
 
+@lru_cache(maxsize=1)
 def verdict_table(findings: Findings) -> pd.DataFrame:
     """The table `confirmatory` for readers: no mean counts as equivalent if its sites scatter by more than the margin
     (EQUAL_ON_AVERAGE).
 
     Further columns: `word` (one of WORDS: the verdict, with AMONG for protocols that are shown to have lost loads
     unequally); `tau` (as in `heterogeneity`); `is_shown` (whether a difference is shown, however small); `pages_differ`
-    (whether sites are shown to differ, by more than the margin).
+    (whether sites are shown to differ, by more than the margin). All callers share this table, so do not change it.
     """
     table, of_sites = findings["confirmatory"], findings["heterogeneity"]
     contrasts = pd.MultiIndex.from_frame(table[OVER_SITES])

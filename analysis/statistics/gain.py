@@ -66,8 +66,7 @@ def verdict(delta_ms: Array, p: Array) -> NDArray[np.object_]:
 
 
 def in_order(table: pd.DataFrame, **order: Sequence[str]) -> pd.DataFrame:
-    """`table` with its rows sorted by the columns of these names, each in the given order of its values; other values
-    come last."""
+    """`table` with its rows sorted by the columns of these names, each in the given order, other values last."""
     places = {column: {name: place for place, name in enumerate(names)} for column, names in order.items()}
     return table.sort_values(
         list(order), key=lambda values: values.map(places[str(values.name)]).fillna(np.inf), kind="stable"

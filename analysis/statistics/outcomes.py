@@ -12,8 +12,7 @@ import pandas as pd
 SIGNIFICANT_P = 0.01
 # A diagnostic warns below this p value.
 WARNING_P = 0.01
-# Below the first number of sites, a spread between sites means nothing; below the second, intervals over sites are
-# wide.
+# Below the first number of sites, a spread between sites means nothing; below the second, intervals are wide.
 LEAST_SITES, FEW_SITES = 2, 10
 # With fewer runs, the test of a site finds only large differences.
 FEW_RUNS = 5

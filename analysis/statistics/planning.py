@@ -66,11 +66,7 @@ def _last_level(error: float, blocks: int) -> float:
 
 
 def needed_for(
-    difference: float,
-    scatter: float,
-    freedom_per_block: float,
-    level: Callable[[int], float],
-    freedom: float = np.inf,
+    difference: float, scatter: float, freedom_per_block: float, level: Callable[[int], float], freedom: float = np.inf
 ) -> float:
     """The smallest number of blocks with which a t test finds a mean log ratio of `difference` with the probability
     POWER. `level`: that of the test (two-sided), from the number of blocks.
@@ -130,8 +126,7 @@ def chance_of_equivalence(margin: float, freedom: float, level: float) -> float:
 
 
 def possible_scatters(scatter: float, freedom: float) -> Array:
-    """Equally likely values of a standard deviation that was estimated as `scatter` with `freedom` degrees of
-    freedom."""
+    """Equally likely values of a standard deviation, estimated as `scatter` with `freedom` degrees of freedom."""
     if np.isinf(freedom):
         return np.array([scatter])
     places = (np.arange(SCATTERS) + 0.5) / SCATTERS

@@ -19,8 +19,7 @@ from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import Array, Samples, by_count, by_metric, counts, logarithms
 
-# From this many blocks on, the location is Huber's estimate. With fewer blocks the scatter that it needs is too
-# uncertain.
+# From this many blocks on, the location is Huber's estimate. With fewer, the scatter that it needs is too uncertain.
 ROBUST_BLOCKS = 10
 # Ratios that are further from the median than this multiple of their scatter are drawn in to there. The scatter is that
 # of a normal distribution with the same share of ratios near the median. A median distance would be 0 where times come
@@ -80,8 +79,7 @@ class MeanRatio:
     def _tail(self, distance: Array) -> Array:
         """The probability of an estimate that is off by `distance` or more in one direction.
 
-        If all ratios of each site are equal, this is the probability that all their signs are equal by chance (the sign
-        test).
+        If all ratios of each site are equal, this is the chance that all their signs are equal (the sign test).
         """
         # A distance that is only a rounding error counts as 0.
         distance = np.where(np.abs(distance) < SAME, 0, distance)

@@ -87,8 +87,7 @@ def slow_loads(a: Array, b: Array) -> dict[str, float]:
     mean_gain: of the arithmetic means, as the geometric mean over sites; slow_gain: of the 95th percentile of all
     loads, each relative to its site's typical time. Both have the ends (_low, _high) of two errors, from resampled
     blocks, in which both protocols stay together; NaN with fewer than LEAST_BLOCKS blocks. Sites with a single block
-    are left out. long_reference, long_compared: the share of loads that take more than LONG times the median of their
-    setting.
+    are left out. long_reference, long_compared: the share of loads above LONG times their setting's median.
     """
     result = dict.fromkeys(SLOW_LOADS, float("nan"))
     for name, times in (("long_reference", a), ("long_compared", b)):

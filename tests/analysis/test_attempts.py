@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support.worlds import World, attempt, campaign, table_of
 
-from analysis.attempts import cube, tried_runs
+from analysis.attempts import cubes, tried_runs
 from dataset.gates import KIND_OF_GATE, PAGE_GATES, REQUEST_MISSED
 from dataset.table import WITHDRAWN
 from measure.campaign.expectations import EXPECTATIONS
@@ -90,5 +90,5 @@ def test_without_blocks_and_starts_the_run_is_the_block() -> None:
 
 def test_the_blocks_of_a_site_stand_from_the_first_place_on() -> None:
     runs_of_attempts = tried_runs(campaign(World(sites=2, runs=3), 1).runs)
-    values = cube(runs_of_attempts, "run", ["tcp", "quic"], ["dsl", "lte"])
+    (values,) = cubes(runs_of_attempts, ["run"], ["tcp", "quic"], ["dsl", "lte"])
     assert values.tolist() == np.broadcast_to([1, 2, 3], (2, 2, 2, 3)).tolist()

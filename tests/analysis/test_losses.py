@@ -327,6 +327,10 @@ def test_slow_loads_that_are_rejected_over_all_protocols_alike_are_warned_of() -
     assert tests["warning"].eq(losses.LONGER).all() and tests["protocols"].eq("").all()
 
 
+def test_a_campaign_without_rejections_has_nothing_to_test() -> None:
+    assert losses.rejection_tests(campaign(replace(NOISY, busy=0), 1)).empty
+
+
 def test_rejections_at_random_are_harmless() -> None:
     findings = findings_of(campaign(replace(NOISY, busy=0.08), 1), hypotheses.load())
     assert findings["rejections"]["runs"].min() > 20
