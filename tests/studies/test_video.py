@@ -386,14 +386,14 @@ def test_the_reference_is_the_first_protocol_though_none_of_its_plays_counts(tmp
 def test_a_video_plays(protocol: str, version: str, player: str) -> None:
     loading = Loading(repeatable=False, filmed=False, quiet_ms=100, limit_s=60)
     # On a busy machine, seconds pass before it plays.
-    site = load_site(f"video-small{player}-6s")
+    site = load_site(f"video-small{player}-3s")
     setting = Setting(site, networks.load()["dsl"], protocols.load()[protocol], loading)
-    with single_load(setting, VideoMethod(seconds=6)) as folder:
+    with single_load(setting, VideoMethod(seconds=3)) as folder:
         one = play_of(json.loads((folder / "browsertime.json").read_text())[0])
     assert one is not None
     assert one.first_frame_ms is not None
     # The page's clock, which is read twice, has a resolution of 0.1 ms.
-    assert 100 < one.first_frame_ms < 6_000 <= one.ended_ms + 0.2
+    assert 100 < one.first_frame_ms < 3_000 <= one.ended_ms + 0.2
     assert {part.protocol for part in one.segments if part.is_whole} == {version}
     assert {part.quality for part in one.segments} == {"small", video.SOUND}
     assert len(one.buffer) > 2

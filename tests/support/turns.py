@@ -41,7 +41,6 @@ LONGEST = (
     "test_user_study_session.py",
     "test_page_script.py",
     "test_answer_command.py",
-    "test_consent.py",
     "test_sessions.py",
     "test_demo.py",
 )
