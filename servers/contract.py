@@ -75,20 +75,20 @@ class Server(ABC):
     """One server program.
 
     `name` is the value of `server` in protocols.toml. `transports` and `congestion_controls` are those that it
-    supports. `programs` are its programs, each with the option that prints its version. `logs_connections`: whether it
-    logs the congestion control of its connections to `Serving.qlog`; otherwise the kernel's account of TCP connections
-    is used (`servers.kernel_sockets`). `choices` are the optional keys of protocols (`tuning.protocols.CHOICE`) that it
-    supports, with the permitted values; None stands for all values of the key. `speaks_http1`: whether it can serve
-    some addresses only over HTTP/1.1. `options_by_itself` are those of its `connection_options` that request its
-    default behaviour, so that browsers that send none can be measured with it, too. `fills_window_after_loss`: whether,
-    at the end of a recovery, as much is in flight as the window permits. If pacing prevents that, a validation reads
-    the kept window from the server's log. `offers_alternative`: whether its responses can announce that an address also
-    speaks HTTP/3.
+    supports; with the kernel's TCP, these are usually all that the kernel has (None). `programs` are its programs, each
+    with the option that prints its version. `logs_connections`: whether it logs the congestion control of its
+    connections to `Serving.qlog`; otherwise the kernel's account of TCP connections is used (`servers.kernel_sockets`).
+    `choices` are the optional keys of protocols (`tuning.protocols.CHOICE`) that it supports, with the permitted
+    values; None stands for all values of the key. `speaks_http1`: whether it can serve some addresses only over
+    HTTP/1.1. `options_by_itself` are those of its `connection_options` that request its default behaviour, so that
+    browsers that send none can be measured with it, too. `fills_window_after_loss`: whether, at the end of a recovery,
+    as much is in flight as the window permits. If pacing prevents that, a validation reads the kept window from the
+    server's log. `offers_alternative`: whether its responses can announce that an address also speaks HTTP/3.
     """
 
     name: str
     transports: tuple[str, ...]
-    congestion_controls: tuple[str, ...]
+    congestion_controls: tuple[str, ...] | None = None
     programs: ClassVar[Mapping[str, str]]
     logs_connections: bool = False
     choices: ClassVar[Mapping[str, Sequence[str | int] | None]] = {}
@@ -119,7 +119,7 @@ class Server(ABC):
         """Why the server cannot serve with `protocol`, in one line; None if it can."""
         if protocol.transport not in self.transports:
             return f"{self.name} serves over {' and '.join(self.transports)}, not over {protocol.transport}"
-        if protocol.congestion_control not in self.congestion_controls:
+        if self.congestion_controls is not None and protocol.congestion_control not in self.congestion_controls:
             allowed = ", ".join(self.congestion_controls)
             return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
         for key in protocol.given(CHOICE):

@@ -4,6 +4,7 @@ A protocol is passed by value to servers, emulated network and browser; its name
 knows which settings it does not support (`servers.contract`).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
@@ -45,6 +46,8 @@ FAST_OPEN_SERVER, FAST_OPEN_CLIENT = str(0x2 | 0x200 | 0x400), str(0x1 | 0x4)
 TCP_NOTSENT_LOWAT = "net.ipv4.tcp_notsent_lowat"
 NOTSENT_LOWAT_LIMIT_BYTES = 1 << 32  # the kernel holds it in 32 bits; all of them set mean "no limit"
 SYSCTLS = ("server_sysctls", "client_sysctls")
+# The names of Linux's congestion controls have fewer than 16 characters (TCP_CA_NAME_MAX).
+KERNELS_NAME = re.compile("[a-z0-9_-]{1,15}")
 # The maximum segment size in packets of 1500 bytes, the smallest that Linux accepts, and the bytes of it that time
 # stamps take.
 LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
@@ -243,6 +246,8 @@ def _check_alternative(protocol: Protocol) -> None:
 
 
 def _check_kernel_settings(protocol: Protocol) -> None:
+    if protocol.in_kernel and not KERNELS_NAME.fullmatch(protocol.congestion_control):
+        raise ValueError(f"congestion_control must be the kernel's name of one, not {protocol.congestion_control!r}")
     lowat_bytes = protocol.notsent_lowat_bytes
     if lowat_bytes is not None and not 1 <= lowat_bytes < NOTSENT_LOWAT_LIMIT_BYTES:
         raise ValueError(f"notsent_lowat_bytes must be from 1 to {NOTSENT_LOWAT_LIMIT_BYTES - 1}, not {lowat_bytes}")

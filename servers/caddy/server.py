@@ -49,7 +49,6 @@ class Caddy(Server):
 
     name = "caddy"
     transports = ("tcp", "quic")
-    congestion_controls = ("cubic", "reno", "bbr")
     programs: ClassVar = {"caddy": "version", **uwsgi.PROGRAMS}
     # Over QUIC, the bytes in flight after a loss were only 48 to 70 % of the window before it; quic-go keeps 70 %.
     fills_window_after_loss = False

@@ -61,7 +61,6 @@ class Nginx(Server):
 
     name = "nginx"
     transports = ("tcp",)
-    congestion_controls = ("cubic", "bbr")
     choices: ClassVar = {"tls_record_bytes": None}
     speaks_http1 = True
     offers_alternative = True

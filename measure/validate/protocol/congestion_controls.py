@@ -1,5 +1,5 @@
 """The behaviour by which congestion controls are recognised. A congestion control that is not listed cannot be
-checked."""
+judged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,3 +41,8 @@ BEHAVIOURS = {
     "bbr": Behaviour(LOSS_BLIND, BBR_GROWTH, kept_share=BBR_KEPT),
     "bbr2": Behaviour(LOSS_BLIND, BBR_GROWTH, kept_share=BBR_KEPT),
 }
+
+
+def not_modelled(control: str, measured: str) -> str:
+    """Why a check of a congestion control that is not listed has no verdict, with the `measured` value."""
+    return f"{measured} (measured, not judged: how {control} answers to losses is not modelled)"

@@ -23,7 +23,7 @@ from measure.campaign.single_load import single_load
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
 from measure.validate.contract import Bench, Validation
-from measure.validate.protocol.congestion_controls import BEHAVIOURS
+from measure.validate.protocol.congestion_controls import BEHAVIOURS, not_modelled
 from measure.validate.protocol.cubic import CubicCurve, Numbers
 from measure.validate.protocol.flight import Flight, read_flight
 from measure.validate.protocol.server_account import ServerWindow, server_account
@@ -210,7 +210,7 @@ def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
     name = protocol.name
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:
-        return [unchecked(name, KEPT, f"how {protocol.congestion_control} answers to losses is not known")]
+        return [unchecked(name, KEPT, not_modelled(protocol.congestion_control, f"{100 * seen.kept_share:.0f}%"))]
     if behaviour.reno:
         server = server_of(protocol)
         share = server.reno_kept_share(protocol)

@@ -34,7 +34,7 @@ from measure.run.load import Observers
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Loading, Setting
 from measure.validate.contract import Validation
-from measure.validate.protocol.congestion_controls import BEHAVIOURS
+from measure.validate.protocol.congestion_controls import BEHAVIOURS, not_modelled
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
 from record.site import Site
 from servers.registry import server_of
@@ -199,10 +199,10 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
 def _share_check(protocol: Protocol, lossy: CapturedConnection) -> Check:
     """How the congestion control answers losses."""
     what = f"share of a link with {LOSSY.loss:.0%} loss"
+    share = 100 * _second_half_mbps(lossy) / (LOSSY.down_mbps or 1)
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:
-        return unchecked(protocol.name, what, f"how {protocol.congestion_control} answers to losses is not known")
-    share = 100 * _second_half_mbps(lossy) / (LOSSY.down_mbps or 1)
+        return unchecked(protocol.name, what, not_modelled(protocol.congestion_control, f"{share:.0f}%"))
     least, most = behaviour.lossy_share
     return between(protocol.name, what, 100 * least, share, 100 * most, "%")
 
