@@ -5,12 +5,13 @@ from email.utils import parsedate_to_datetime
 
 from base.text import printable
 from base.words import plural
+from record.assemble import RECORDED
 from record.connections import HTTP1
 from record.site import Site
 
-# Keys of `Site.recorder`: one that only recorded sites have; the time, in ISO 8601; and the versions of HTTP, where all
-# recordings of a format have the same.
-SOURCE, RECORDED, SPOKEN = "source", "recorded", "http"
+# Keys of `Site.recorder`: one that only recorded sites have; and the versions of HTTP, where all recordings of a format
+# have the same.
+SOURCE, SPOKEN = "source", "http"
 NAMES = {HTTP1: "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
 DAYS_OF_YEAR = 365
 
@@ -35,7 +36,7 @@ def provenance(site: Site, now: datetime | None = None) -> list[str]:
 
 
 def recorded_at(site: Site) -> datetime | None:
-    """When `site` was recorded: as our recorder noted it, or else as its start page's server dated its response. None
+    """When `site` was recorded: as its recorder noted it, or else as its start page's server dated its response. None
     if unknown. Raises EyelevelError."""
     start = next(one for one in site.exchanges if one.url == site.url)
     try:

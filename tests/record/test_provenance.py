@@ -19,8 +19,11 @@ NOW = datetime(2026, 11, 30, tzinfo=UTC)
 def entry(version: str, url: str) -> dict[str, Any]:
     whole = har_entry(url, text="<p>", mimeType="text/html")
     whole["response"] |= {"httpVersion": version}
-    whole["response"]["headers"].append({"name": "Date", "value": DATE})
-    return whole | {"serverIPAddress": "192.0.2.1", "timings": {"connect": 60, "ssl": 30}}
+    return whole | {
+        "startedDateTime": "2016-03-03T08:00:00Z",
+        "serverIPAddress": "192.0.2.1",
+        "timings": {"connect": 60, "ssl": 30},
+    }
 
 
 def test_an_old_recording_says_its_age_and_what_its_servers_spoke(tmp_path: Path) -> None:
@@ -41,10 +44,14 @@ def test_an_old_recording_says_its_age_and_what_its_servers_spoke(tmp_path: Path
 
 
 def test_what_a_recording_does_not_say_is_said_to_be_unknown(tmp_path: Path) -> None:
+    undated = tmp_path / "undated"
+    undated.mkdir()
+    (undated / "save.0").write_bytes(save_file())
+    assert provenance(import_recording(undated, tmp_path / "b"))[0].startswith("The recording does not say when it was")
     archive = tmp_path / "x.warc"
     archive.write_bytes(PAGE)
     first, second = provenance(import_recording(archive, tmp_path / "a"))
-    assert first.startswith("The recording does not say when it was made")
+    assert first.startswith("The page was recorded on 1 January 2026")  # the date of the archive's record
     assert second == "The recording does not say which versions of HTTP its servers spoke."
 
 
