@@ -61,14 +61,14 @@ def plan_of(campaign: Campaign) -> Plan:
 def chance_lines(all_chances: list[Chances], runs: int, hypotheses: Hypotheses) -> list[str]:
     """The lines to print before a campaign of this number of `runs`, for its `hypotheses`."""
     margin = "" if hypotheses.equivalence_round_trips else f"{level(hypotheses.equivalence_margin)}, "
-    lines = [f"chances of a verdict after {plural('run', runs)} of each, if the true difference is as stated:"]
+    lines = [f"chances after {plural('run', runs)} of each that a test shows the true difference, if it is as stated:"]
     for one in all_chances:
         differences = ", ".join(
-            f"a difference of {100 * share:.0f} %: {_percent(chance)}"
+            f"{_percent(chance)} to show a difference of {100 * share:.0f} %"
             for share, chance in zip(DIFFERENCES, one.difference, strict=True)
         )
         fine = f", finer than one picture of the browser ({FRAME_MS:.0f} ms)" if one.margin_ms < FRAME_MS else ""
-        none = f"no difference (less than {margin}{one.margin_ms:.0f} ms{fine}): {_percent(one.equivalent)}"
+        none = f"{_percent(one.equivalent)} to show that there is none (less than {margin}{one.margin_ms:.0f} ms{fine})"
         lines.append(f"  {one.network}: {differences}, {none}")
     return lines
 

@@ -1,12 +1,16 @@
 """The estimate of a campaign: its open runs, and the time and the disk space that they and validation take."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from base.errors import EyelevelError
 from base.words import in_bytes, in_words, plural
-from dataset.table import RUNS, read_given_up, read_rows
+from dataset.table import DOCUMENT, RUNS, read_given_up, read_rows
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import Forecast, forecast
+from measure.campaign.status import status
 from measure.campaign.store import FolderStore
 from measure.run.aliases import distinct
 from measure.validate.network.server_rtts import DelayedSite
@@ -51,6 +55,16 @@ def estimate(campaign: Campaign) -> Estimate:
     expected = forecast(runs, rows, campaign.folder, model, campaign.lanes.runs_at_once)
     first = forecast(next(filter(None, blocks), []), rows, campaign.folder, model)
     return Estimate(len(runs), expected, campaign.auto, first.seconds)
+
+
+def left_s(pid: int) -> float | None:
+    """How long the open runs of the campaign that the process `pid` measures will take (s); None if unknown."""
+    with suppress(OSError, EyelevelError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            folder = descriptor.readlink()  # a process keeps the folder of its campaign open, to lock it
+            if (folder / DOCUMENT).is_file() and (expected := status(folder).expected):
+                return expected.seconds
+    return None
 
 
 def validation_s(networks: int, protocols: int) -> float:

@@ -22,7 +22,7 @@ from dataset.checks import outcomes_in_words
 from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
-from eyelevel.estimate import delayed_sites, estimate, pending_validation, validation_s
+from eyelevel.estimate import delayed_sites, estimate, left_s, pending_validation, validation_s
 from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.program import INTERRUPTED
@@ -74,7 +74,7 @@ def carry_out(
     # Whoever waited for the same campaign would resume it as it was before.
     require_unused(campaign.folder)
     # The workers of a cluster lock their own machines; this machine only collects their results.
-    lock = nullcontext() if options.dask else measuring_alone()
+    lock = nullcontext() if options.dask else measuring_alone(left_s)
     with lock, interruptible(campaign.folder, options.again):
         budget = None if options.budget_s is None else Budget.of(options.budget_s - options.after_s)
         expected = estimate(campaign)

@@ -4,7 +4,9 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 
 from base.errors import EyelevelError
@@ -19,6 +21,9 @@ from record.site import Exchange, Recording
 from record.upgrade import upgrade
 from record.urls import normal_url, redirected
 
+# The key of `Site.recorder` with the time of the recording, in ISO 8601.
+RECORDED = "recorded"
+FIRST_YEAR = 1970
 # Documents that were loaded before the page (a login, a consent, a start page of the browser) are also referrers of a
 # few requests. A document may be the start if it is the referrer of at least this many requests, as a share of the
 # requests of the most frequent referrer.
@@ -50,7 +55,8 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
     if agent is not None and not is_user_agent(agent):
         skipped.append(f"User-Agent: not printable, or longer than {USER_AGENT_BYTES} bytes; the browser sends its own")
         agent = None
-    texts = {**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"}
+    dated = {RECORDED: date.isoformat(timespec="seconds")} if (date := _began_at(exchanges)) else {}
+    texts = {**dated, **recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"}
     return Recording(
         url=start.url,
         exchanges=tuple(_timed_from_first(exchanges)),
@@ -59,6 +65,14 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
         skipped=tuple(skipped),
         connections=tuple(intake.connections),
     )
+
+
+def _began_at(exchanges: list[Exchange]) -> datetime | None:
+    """When the first of `exchanges` began; None if their times do not count from 1970, as in our own archives."""
+    with suppress(ValueError, OverflowError):
+        began = datetime.fromtimestamp(min(e.started_ms for e in exchanges if e.started_ms is not None) / 1000, UTC)
+        return began if began.year > FIRST_YEAR else None
+    return None
 
 
 def _timed_from_first(exchanges: list[Exchange]) -> list[Exchange]:

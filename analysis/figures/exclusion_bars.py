@@ -12,14 +12,16 @@ COLOURS = (ORANGE, BROWN, YELLOW, "0.6", SKY, "0.3", BLACK)
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "++++", "oooo")
 
 
-def draw(rates: pd.DataFrame, gates: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str]) -> Figure:
+def draw(rates: pd.DataFrame, gates: pd.DataFrame, protocols: Sequence[str]) -> Figure:
     """Stacked bars of the excluded share; `rates` is from `success_rates`, `gates` from `exclusions`."""
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 2.4), layout="constrained")
+        # A panel without an excluded attempt would be empty.
+        networks = in_paper_order(list(dict.fromkeys(gates["network"])))
         panels = figure.subplots(1, len(networks), sharey=True, squeeze=False)[0]
         gate_names = list(dict.fromkeys(gates["gate"]))
         attempts = rates.set_index(["network", "protocol"])["attempts"]
-        for axes, network in zip(panels, in_paper_order(networks), strict=True):
+        for axes, network in zip(panels, networks, strict=True):
             present = [name for name in protocols if (network, name) in attempts.index]
             base = pd.Series(0.0, index=present)
             for place, gate in enumerate(gate_names):

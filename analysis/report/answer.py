@@ -31,7 +31,7 @@ from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
 from analysis.report.page import VERDICT_CLASSES, environment, jpeg, page_basics, styles
 from analysis.report.section import ReportTable, text_table
-from analysis.report.warnings import of_busy_processor, of_missing_times
+from analysis.report.warnings import of_busy_processor, of_few_cores, of_missing_times
 from analysis.report.write import write_tables
 from analysis.runs import CampaignTable, load
 from analysis.samples import missing_times
@@ -157,10 +157,10 @@ def basis(by_network: Sequence[NetworkAnswer]) -> str:
 def cautions(campaign: CampaignTable) -> list[str]:
     """Facts about the loads, the machine, the emulation and the servers that readers must know before they trust the
     answer."""
-    document = campaign.document
+    document, cores = campaign.document, campaign.document.cores_of_a_run
     return [
         *of_missing_times(missing_times(campaign)),
-        *of_busy_processor(campaign.valid, document.cores_of_a_run),
+        *(of_busy_processor(campaign.valid, cores) or of_few_cores(cores)),
         *of_conditions(document),
     ]
 

@@ -44,6 +44,8 @@ BALANCE = {
     UNKNOWN: "Nobody knows whether protocols were measured together",
     SINGLE: "Means are over different sites",
 }
+# On at most this many cores, the programs of a load share cores.
+FEW_CORES = 2
 # Why loads of each kind of rejection (`dataset.gates.KINDS`) were rejected.
 REJECTED = {
     LOAD: "because they failed",
@@ -260,6 +262,16 @@ def of_busy_processor(runs: pd.DataFrame, cores: int | None) -> list[str]:
     medians = shares.groupby(["network", "protocol"], sort=False)["share"].median().groupby("network", sort=False)
     table = medians.agg(share_reference="min", share_compared="max").reset_index()
     return _busy(table[table["share_compared"] > BUSY_SHARE], cores)
+
+
+def of_few_cores(cores: int | None) -> list[str]:
+    """A warning that a load had few `cores`, where no wait for a processor was too long."""
+    if not cores or cores > FEW_CORES:
+        return []
+    return [
+        f"A load had {plural('core', cores)}. The browser, the servers and the emulated network share them, and QUIC "
+        "needs more processor time than TCP. With more cores, HTTP/3 may compare better than here."
+    ]
 
 
 def of_impossible_waits(runs: pd.DataFrame) -> list[str]:

@@ -26,7 +26,7 @@ from eyelevel.answer.progress import RECORD_S, REPORT_S, Progress
 from eyelevel.answer.recording import Recorder, about_servers, recording_faults
 from eyelevel.answer.request import OVER, Request
 from eyelevel.completing import COMPLETING_S
-from eyelevel.estimate import estimate, pending_validation, validation_s
+from eyelevel.estimate import estimate, left_s, pending_validation, validation_s
 from eyelevel.measuring import carry_out
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.next_step import suggest
@@ -39,6 +39,7 @@ from measure.campaign.results import require_unused
 from measure.completing.completing import font_warnings
 from measure.host.exclusive import measuring_alone
 from measure.sites.completeness import digest, read
+from record.provenance import provenance
 from record.site import Site
 
 # The time of a run on two cores (s), assumed before the page is known.
@@ -52,7 +53,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
     request = Request.of(options)
     recorder = Recorder(options["folder"], options["origin_ca"], options["allow_private"])
     require_unused(request.folder)
-    with stoppable(again), measuring_alone():
+    with stoppable(again), measuring_alone(left_s):
         # The budget begins after the wait, and the other measurement may have changed the campaign.
         request = Request.of(options)
         progress = Progress(console, request.is_limited, durations(request, validate=options["validate"]))
@@ -68,7 +69,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
             click.echo(f"eyelevel: WARNING: {text}", err=True)
         measured(request, site, options, progress, again)
     progress.begins("report", "writing the answer and the report")
-    servers = about_servers(site, request.loading, request.folder.name)
+    servers = [*provenance(site), *about_servers(site, request.loading, request.folder.name)]
     text, more = reported(request.folder, faults, servers, films)
     click.echo(text)
     if more:
@@ -156,9 +157,10 @@ def affordable_runs(campaign: Campaign, budget: Budget, other_s: float) -> int:
         runs_of_each = f"{plural('run', least)} of each protocol"
         if campaign.auto:
             runs_of_each += ", the minimum for any verdict,"
+        or_runs = f"RUNS={max(1, runs)} without BUDGET, which may decide nothing" if campaign.auto else "no BUDGET"
         raise EyelevelError(
             f"the budget is too small for {runs_of_each} on {', '.join(campaign.networks)}; "
-            f"give at least BUDGET={budget_for(least * each_s + other_s)}, or fewer networks (NET)"
+            f"give at least BUDGET={budget_for(least * each_s + other_s)}, or fewer networks (NET), or {or_runs}"
         )
     return runs
 

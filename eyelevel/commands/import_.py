@@ -27,6 +27,7 @@ Example: eyelevel import ../recordings/www.yelp.com
 @click.command(help=HELP, params=parameters_of("import"))
 def main(source: Path, name: str | None, url: str | None, keep_cookies: bool, allow_changed: bool) -> None:
     """Import the recording `source` as a site."""
+    from record.provenance import provenance
     from record.summary import summary
 
     folder = site_folder(name or formats.name_of(source))
@@ -35,7 +36,7 @@ def main(source: Path, name: str | None, url: str | None, keep_cookies: bool, al
         raise EyelevelError(f"{folder} exists; name the new site with NAME=, or remove it")
     site = import_recording(source, folder, url, keep_cookies=keep_cookies, allow_changed=allow_changed)
     give_to_caller(folder, SITES)
-    click.echo(summary(site))
+    click.echo("\n".join([summary(site), *(f"  {text}" for text in provenance(site))]))
     suggest(make_line("answer", {"SITE": site.name}))
 
 

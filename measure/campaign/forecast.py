@@ -17,7 +17,7 @@ from record.site import Site
 from tuning.networks import Network
 
 # The time (s) that a run takes in addition to its load, and the time of a canary, on two cores (benchmarks/campaign).
-RUN_S = 6.0
+RUN_S = 3.0
 CANARY_S = 1.5
 # The time and the space of a run of a static page that is not filmed.
 UNFILMED_RUN_S = 2.6

@@ -11,7 +11,7 @@ import shlex
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import psutil
 from base.errors import EyelevelError
 from base.files import lock, lock_holder
 from base.text import printable
+from base.words import in_words
 from measure.host.wakefulness import processors_awake
 
 # An environment variable that names another lock file, so that tests need not wait for a campaign or each other.
@@ -32,15 +33,16 @@ COMMAND_LETTERS = 300
 
 
 @contextmanager
-def measuring_alone() -> Iterator[None]:
+def measuring_alone(left_s: Callable[[int], float | None] = lambda _: None) -> Iterator[None]:
     """Reserve this machine for a measurement, and keep its processors awake, until the context or this process ends.
 
-    While another process measures, wait for it, and print one line that says who does, from where and since when. The
-    processes that the one with the lock starts may measure, too. Raises EyelevelError when the lock cannot be used.
+    While another process measures, wait for it, and print one line that says who does, from where, since when, and how
+    long it still takes (`left_s` of the process), if known. The processes that the one with the lock starts may
+    measure, too. Raises EyelevelError when the lock cannot be used.
     """
     path = Path(os.environ.get(VARIABLE) or shared_folder() / NAME)
     try:
-        descriptor = _locked(path)
+        descriptor = _locked(path, left_s)
     except OSError as error:
         raise EyelevelError(
             f"cannot find out whether somebody measures on this machine: {path}: {error.strerror}; its owner or "
@@ -54,7 +56,7 @@ def measuring_alone() -> Iterator[None]:
             os.close(descriptor)
 
 
-def _locked(path: Path) -> int | None:
+def _locked(path: Path, left_s: Callable[[int], float | None]) -> int | None:
     """A descriptor of the file at `path`, locked until it is closed; None if this process or one of its ancestors has
     the lock. Raises OSError."""
     while True:
@@ -63,7 +65,9 @@ def _locked(path: Path) -> int | None:
             if _is_above(holder := lock_holder(path)):
                 os.close(descriptor)
                 return None
-            print(f"waiting for {_described(holder)}; Ctrl-C ends the wait", file=sys.stderr, flush=True)
+            time_s = None if holder is None else left_s(holder)
+            how_long = "how long is not known" if time_s is None else f"its runs take about {in_words(time_s)} more"
+            print(f"waiting for {_described(holder)}; {how_long}; Ctrl-C ends the wait", file=sys.stderr, flush=True)
             lock(descriptor, wait=True)
         # The file's owner may have removed it meanwhile; then others would lock a new file.
         if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):

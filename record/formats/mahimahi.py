@@ -19,6 +19,7 @@ from record.content import Budget
 from record.http1 import TOKEN, Headers, MalformedMessage, Response, first_value, parse_status_line
 from record.intake import Intake, bounded, with_true_length
 from record.limits import HEAD_BYTES
+from record.provenance import SPOKEN
 from record.site import Exchange, Recording, Site
 
 NAME = "mahimahi"
@@ -49,7 +50,8 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     intake = Intake(path.name, keep_cookies=keep_cookies)
     for file in sorted(path.glob("save.*")):
         intake.take(file.name, partial(_read_exchange, file, intake.budget))
-    return assemble(intake, {"tool": "mahimahi"})
+    # Its recorder is a proxy that speaks HTTP/1.1 to servers.
+    return assemble(intake, {"tool": "mahimahi", SPOKEN: "HTTP/1.1"})
 
 
 def write(site: Site, path: Path) -> None:

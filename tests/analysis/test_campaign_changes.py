@@ -326,6 +326,12 @@ def test_command_says_it_by_its_status_and_as_json(tmp_path: Path) -> None:
     (b / "campaign.json").write_text(json.dumps(document))
     result = CliRunner().invoke(main, ["--a", str(a), "--b", str(b)])
     assert result.exit_code == 3, result.output
+    assert "result: B is worse (exit status 3" in result.output
+    of_make = CliRunner(env={"MAKELEVEL": "1"}).invoke(main, ["--a", str(a), "--b", str(b)])
+    last = (
+        "result: B is worse (exit status 3; make calls it an error and returns 2, so in CI call 'eyelevel compare')\n"
+    )
+    assert of_make.output.endswith(last)
     assert "slow loads" in result.output
     answer = json.loads((b / "compare" / "a" / "compare.json").read_text())
     assert answer["outcome"] == "worse"

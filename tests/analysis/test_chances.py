@@ -62,10 +62,11 @@ def test_a_margin_finer_than_a_picture_is_marked() -> None:
     coarse, fine = Chances("lte", (0.5, 0.999), 0.3, 37.0), Chances("dsl", (0.001, 0.2), 0.0, 12.0)
     ruler = "finer than one picture of the browser (17 ms)"
     assert chance_lines([coarse, fine], 5, declared()) == [
-        "chances of a verdict after 5 runs of each, if the true difference is as stated:",
-        "  lte: a difference of 5 %: 50 %, a difference of 10 %: 99 %, no difference (less than 37 ms): 30 %",
-        "  dsl: a difference of 5 %: below 1 %, a difference of 10 %: 20 %, no difference (less than 12 ms, "
-        f"{ruler}): below 1 %",
+        "chances after 5 runs of each that a test shows the true difference, if it is as stated:",
+        "  lte: 50 % to show a difference of 5 %, 99 % to show a difference of 10 %, 30 % to show that there is none "
+        "(less than 37 ms)",
+        "  dsl: below 1 % to show a difference of 5 %, 20 % to show a difference of 10 %, below 1 % to show that there "
+        f"is none (less than 12 ms, {ruler})",
     ]
     in_percent = replace(declared(), equivalence_round_trips=0, equivalence_margin=0.05)
-    assert chance_lines([coarse], 5, in_percent)[1].endswith("no difference (less than 5 %, 37 ms): 30 %")
+    assert chance_lines([coarse], 5, in_percent)[1].endswith("30 % to show that there is none (less than 5 %, 37 ms)")

@@ -18,6 +18,7 @@ from support.reports import parts_of_report
 from analysis import hypotheses, stability
 from analysis.figures import (
     calibration,
+    exclusion_bars,
     figure1,
     figure3,
     forest,
@@ -401,3 +402,11 @@ def test_a_number_is_legible_on_the_colour_of_its_change(gain: float) -> None:
     low, high = sorted([cell, luminance(sites_map.ink(gain))])
     # WCAG 2.2 asks for 4.5 of text.
     assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_excluded_attempts_are_drawn_for_networks_that_have_some() -> None:
+    names = ("dsl", "lte")
+    rates = pd.DataFrame({"network": names, "protocol": "quic", "attempts": 10})
+    gates = pd.DataFrame({"network": ["lte"], "protocol": ["quic"], "gate": ["film"], "excluded": [2]})
+    (axes,) = exclusion_bars.draw(rates, gates, ["quic"]).axes
+    assert axes.get_title() == "LTE"

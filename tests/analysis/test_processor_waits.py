@@ -13,7 +13,7 @@ from analysis import hypotheses
 from analysis.processor import BUSY, COLUMNS, DIFFERENT, MOST_WAITING
 from analysis.report.conclusion import findings_of
 from analysis.report.sections.declared import confirmatory
-from analysis.report.warnings import of_impossible_waits, of_waits, titled
+from analysis.report.warnings import of_few_cores, of_impossible_waits, of_waits, titled
 from analysis.runs import CampaignTable, load, rows_of
 from base.places import PROJECT
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
@@ -123,6 +123,12 @@ def test_waiting_for_most_of_the_time_is_said_whatever_the_difference() -> None:
     (text,) = of_waits(table, 2)
     assert text.startswith("The machine, of 2 cores, was saturated on DSL and LTE. Threads that had work")
     assert "More cores" in text
+
+
+def test_few_cores_are_said_where_no_wait_was_too_long() -> None:
+    (text,) = of_few_cores(2)
+    assert text.startswith("A load had 2 cores. ")
+    assert of_few_cores(4) == of_few_cores(None) == []
 
 
 def test_protocols_that_wait_alike_are_not_named() -> None:

@@ -1,5 +1,6 @@
 """The announcement before a campaign."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,10 +38,10 @@ def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) 
 def test_a_campaign_says_what_it_can_show(tmp_path: Path) -> None:
     campaign = replace(campaign_on(tmp_path, "dsl", "mss"), auto=False, runs=5)
     heading, dsl, mss = announcement(campaign)
-    assert heading == "chances of a verdict after 5 runs of each, if the true difference is as stated:"
-    assert dsl.startswith("  dsl: a difference of 5 %: ")
-    assert "(less than 12 ms, finer than one picture of the browser (17 ms)): " in dsl
-    assert "(less than 380 ms): " in mss
+    assert heading == "chances after 5 runs of each that a test shows the true difference, if it is as stated:"
+    assert re.match("  dsl: [^,]+ to show a difference of 5 %, ", dsl)
+    assert "(less than 12 ms, finer than one picture of the browser (17 ms))" in dsl
+    assert "(less than 380 ms)" in mss
     assert announcement(replace(campaign, protocols={"tcp": PROTOCOLS["tcp"]})) == []
 
 

@@ -53,9 +53,9 @@ def _figures(findings: Findings) -> Iterator[ReportFigure]:
         finding = alternatives.calibration(p_values)
         yield ReportFigure("calibration", caption, calibration.draw, (p_values, confidence), finding)
     if len(exclusions := findings["exclusions"]):
-        rates, samples = findings["success_rates"], findings.samples
+        rates = findings["success_rates"]
         finding = alternatives.exclusions(exclusions, rates.set_index(["network", "protocol"])["attempts"])
-        arguments = (rates, exclusions, samples.networks, samples.protocols)
+        arguments = (rates, exclusions, findings.samples.protocols)
         caption = "Share of attempts that do not count, by gate."
         yield ReportFigure("exclusions", caption, exclusion_bars.draw, arguments, finding)
 

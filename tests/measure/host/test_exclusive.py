@@ -11,17 +11,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from base.errors import EyelevelError
-from base.files import lock_holder
+from base.files import lock_holder, locked
 from base.places import PROJECT
 from dataset.table import DOCUMENT
+from eyelevel import estimate
 from eyelevel.measuring import carry_out
 from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.campaign import Campaign
+from measure.campaign.forecast import Forecast
 from measure.host import exclusive
 from measure.host.exclusive import VARIABLE, measuring_alone
 
@@ -70,11 +73,24 @@ def test_who_comes_second_waits_and_says_for_whom_in_one_line() -> None:
     with other_process() as first, waiting_process(COMMAND) as (second, line):
         who = r"waiting for the measurement that \S+ began on \d{4}-\d\d-\d\d at \d\d:\d\d in "
         assert re.match(f"{who}{re.escape(str(Path.cwd()))} \\(process {first.pid}: {sys.executable} -c ", line)
-        assert line.endswith("); Ctrl-C ends the wait\n")
+        assert line.endswith("); how long is not known; Ctrl-C ends the wait\n")
         assert line.strip().isprintable()
         assert first.stdin and second.stdout
         first.stdin.close()
         assert second.stdout.readline() == "measuring\n"
+
+
+def test_who_waits_for_a_campaign_says_how_long_that_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-c", MEASURING.replace("alone()", "alone(lambda pid: 300.0)")]
+    with other_process(), waiting_process(command) as (_, line):
+        assert line.endswith("); its runs take about 5 min more; Ctrl-C ends the wait\n")
+    (tmp_path / DOCUMENT).touch()
+    monkeypatch.setattr(
+        estimate, "status", lambda folder: SimpleNamespace(expected=Forecast(300.0 * (folder == tmp_path), 0))
+    )
+    assert estimate.left_s(os.getpid()) is None
+    with locked(tmp_path):
+        assert estimate.left_s(os.getpid()) == 300
 
 
 def test_an_interrupt_ends_the_wait(lock: Path) -> None:
