@@ -34,7 +34,7 @@ from tuning import networks, protocols
 
 # Campaigns that take days: a demo site over all networks and protocols, with only the site and the runs named; and a
 # study.
-LONG = ("campaign", "--sites", "demo-light", "--runs", "700", "--films", "none", "--campaign", "lte-qiuc")
+LONG = ("campaign", "--sites", "demo-light", "--runs", "1000", "--films", "none", "--campaign", "lte-qiuc")
 LONG_STUDY = ("fairness", "--seconds", "36000", "--mixes", "1x1", "--runs", "3", "--campaign", "lte-qiuc")
 # The address of no cluster: a campaign that begins makes no run there.
 NOWHERE = "tcp://127.0.0.1:1"
