@@ -29,7 +29,7 @@ from dataset.table import RUNS, read_rows, require_document
 from dataset.validation import kept_entries
 
 SHEET, TEMPLATE = "README.md", Path(__file__).with_name("package.md.j2")
-# Reports of campaigns of pages have this table (`analysis.report.tables`).
+# Reports have this table if the campaign has numbers of the paper (`analysis.report.sections.paper.is_of_paper`).
 CLAIMS_TABLE = Path("report/tables/claims.csv")
 CONTEXT = "https://w3id.org/ro/crate/1.1"
 # Newer terms of schema.org, which the context of RO-Crate 1.1 lacks.

@@ -21,7 +21,7 @@ from support import turns
 from support.browser import Browser, browsing
 from support.leaks import MARK, end_marked, guard, mount_points, processes_marked, remove_session
 from support.needs import NEEDS
-from support.turns import LONGEST, TIMING, ModulesScheduling, Turns, write_groups
+from support.turns import LONGEST, TIMING, ModulesScheduling, Turns, require_folder, write_groups
 
 from base.errors import EyelevelError
 from base.places import cache_dir, use_cache
@@ -81,6 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         try:
             use_cache()
+            require_folder()
         except EyelevelError as error:
             raise pytest.UsageError(str(error)) from None
         config.stash[SESSION] = session = Session()

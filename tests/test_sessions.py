@@ -173,6 +173,15 @@ def test_sessions_of_all_checkouts_wait_for_a_timing_test_and_tests_of_one_for_n
             turns.take(alone=False)
 
 
+@pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["one by one", "side by side"])
+def test_a_folder_of_locks_that_does_not_exist_is_an_error_in_one_line(tmp_path: Path, options: list[str]) -> None:
+    missing = tmp_path / "missing"
+    done = session(tmp_path, "", *options, **{VARIABLE: str(missing)})
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    line = f"ERROR: {VARIABLE} names {missing}, which is no folder; create it, or unset {VARIABLE}"
+    assert done.stderr.split("\n") == [line, "", ""] and done.stdout == ""
+
+
 FAILING_ONCE = """
 import pytest
 from pathlib import Path

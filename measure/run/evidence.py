@@ -292,7 +292,9 @@ def page_requests(path: Path, requests: Iterable[Request] = ()) -> list[LoggedRe
     if not path.exists():
         return []
     of_browser = Counter(
-        (request.method, request.url) for request in requests if request.by_browser and request.protocol
+        (request.method, request.url.partition("#")[0])
+        for request in requests
+        if request.by_browser and request.protocol
     )
     requested = []
     for line in path.read_text(errors="replace").splitlines():

@@ -64,7 +64,8 @@ def largest_paint(
         return paint
     sent = [(one, 1000 * (one.sent_s - began_s)) for one in streams if one.sent_s is not None and one.arrivals]
     # A picture that is requested again, without need, is painted from its first response.
-    needed = next((pair for pair in sent if pair[0].url == paint.url and pair[1] < paint.painted_ms), None)
+    sent_url = paint.url.partition("#")[0]
+    needed = next((pair for pair in sent if pair[0].url == sent_url and pair[1] < paint.painted_ms), None)
     if needed is None:
         return paint
     request, requested_ms = needed

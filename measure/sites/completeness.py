@@ -20,6 +20,7 @@ from base.errors import EyelevelError
 from base.files import read_json, write_atomically
 from base.structure import structured
 from browsers.contract import Request
+from dataset.har import comparable_url
 from dataset.run_files import HAR, REQUEST_LOG
 from measure.run.evidence import page_requests
 from record.layout import COMPLETENESS, LIVE
@@ -186,7 +187,7 @@ def requested_urls(folder: Path, requests: Iterable[Request]) -> tuple[Requested
     ]
     first = {(method, url): (kind, file) for method, url, kind, file in reversed([*logged, *unsent])}
     return tuple(
-        RequestedUrl(method, url, kind, file, tuple(sorted(askers[url])))
+        RequestedUrl(method, url, kind, file, tuple(sorted(askers[comparable_url(url)])))
         for (method, url), (kind, file) in reversed(first.items())
     )
 
@@ -269,13 +270,14 @@ def jaccard(sets: Sequence[Set[object]]) -> float:
 
 
 def _askers(har: Path, requests: Iterable[Request]) -> dict[str, set[str]]:
-    """URL → who requested it: the document or script that the developer tools name; otherwise the page's origin."""
+    """URL (`comparable_url`) → who requested it: the document or script that the developer tools name; otherwise the
+    page's origin."""
     askers: dict[str, set[str]] = defaultdict(set)
     for entry in read_json(har)["log"]["entries"]:
         if initiator := entry.get("_initiator"):
-            askers[entry["request"]["url"].partition("#")[0]].add(initiator.partition("#")[0])
+            askers[comparable_url(entry["request"]["url"])].add(initiator.partition("#")[0])
     for request in requests:
-        url = request.url.partition("#")[0]
+        url = comparable_url(request.url)
         if request.initiator and url not in askers:
             askers[url].add(request.initiator)
     return askers

@@ -30,7 +30,7 @@ def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) 
     *_, first, _ = announcement(campaign)
     assert first.startswith("RUNS=auto: about ")
     *_, in_lanes, _ = announcement(replace(campaign, lanes=Lanes(2)))
-    assert (first.rpartition(" of ")[2], in_lanes.rpartition(" of ")[2]) == ("10 min", "5 min")
+    assert (first.rpartition(" of ")[2], in_lanes.rpartition(" of ")[2]) == ("6 min", "3 min")
     (line,) = announcement(replace(campaign, protocols={"tcp": PROTOCOLS["tcp"]}))
     assert "nothing to compare" in line
 

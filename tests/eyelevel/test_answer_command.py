@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pandas as pd
@@ -18,12 +19,13 @@ from support.figure_layout import draw_nothing
 from analysis.hypotheses import DECLARED
 from analysis.statistics.spending import LOOKS
 from base.errors import EyelevelError
-from base.places import ANSWER_PREFIX
+from base.places import ANSWER_PREFIX, PROJECT
 from dataset.declaration import HYPOTHESES
+from dataset.durations import mean_seconds
 from dataset.plan import Enough
 from dataset.table import RUNS, CampaignDocument, read_document, read_rows, write_document
 from eyelevel.answer import answering
-from eyelevel.answer.answering import affordable_runs, reported, require_same_site, stoppable
+from eyelevel.answer.answering import RUN_S, affordable_runs, reported, require_same_site, stoppable
 from eyelevel.answer.progress import REPORT_S
 from eyelevel.answer.recording import about_servers, same_page
 from eyelevel.answer.request import (
@@ -222,6 +224,12 @@ def test_the_budget_is_spent_on_as_many_runs_as_fit_and_refused_when_none_can_de
     assert affordable_runs(fixed, Budget.of(1.5 * each_s), 0) == 1
     with pytest.raises(EyelevelError, match=r"too small for 1 run of each protocol on dsl.*, or no BUDGET$"):
         affordable_runs(fixed, Budget.of(0.5 * each_s), 0)
+
+
+def test_a_run_is_expected_to_take_what_runs_take_before_the_page_is_known() -> None:
+    rows = read_rows(PROJECT / "data" / "reference")
+    measured_s = mean(seconds for (_, network), seconds in mean_seconds(rows).items() if network in ("dsl", "lte"))
+    assert measured_s / 1.5 < RUN_S < 1.5 * measured_s
 
 
 def test_what_was_measured_before_takes_no_more_time(begun: Callable[..., Path], tmp_path: Path, site: Site) -> None:

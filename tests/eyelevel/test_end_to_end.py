@@ -28,7 +28,7 @@ from base.files import read_json
 from base.places import PROJECT, tool
 from browsers.browsertime.configuration import IDLE_LIMIT_MS, READINESS
 from browsers.chromium.netlog import read_netlog
-from dataset.har import navigated_s
+from dataset.har import comparable_url, navigated_s
 from dataset.run_files import FILM, TIMES, VISUAL
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, read_rows, require_document
 from eyelevel.commands.waterfall import main as waterfall
@@ -201,9 +201,12 @@ def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign
         assert {phase for request in of_run.requests for phase in request.spans} >= (
             {"tcp", "tls"} if protocol == "tcp" else {"quic"}
         )
-        logged = {(request.method, request.url): request for request in read_netlog(of_run.folder / "netlog.json.gz")}
+        logged = {
+            (request.method, comparable_url(request.url)): request
+            for request in read_netlog(of_run.folder / "netlog.json.gz")
+        }
         navigated = navigated_s(json.loads(of_run.har))
-        ends_ms = [logged[request.method, request.url].ended_s for request in of_run.requests]
+        ends_ms = [logged[request.method, comparable_url(request.url)].ended_s for request in of_run.requests]
         assert all(f"{request.method} {request.url}<" in text for request in of_run.requests)
         late_ms = [
             abs(1000 * (end_s - navigated) - request.end_ms)

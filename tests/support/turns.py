@@ -12,6 +12,7 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
+from base.errors import EyelevelError
 from measure.host.exclusive import open_shared, shared_folder
 
 # A folder of locks for sessions that a test starts: they must not wait for that test.
@@ -76,6 +77,12 @@ class Turns:
         """Note that this process takes no further turns."""
         for descriptor in (self._others, self._queue, self._machine):
             os.close(descriptor)
+
+
+def require_folder() -> None:
+    """Raise EyelevelError if the folder of locks that the environment names is missing."""
+    if (folder := os.environ.get(VARIABLE)) and not Path(folder).is_dir():
+        raise EyelevelError(f"{VARIABLE} names {folder}, which is no folder; create it, or unset {VARIABLE}")
 
 
 def write_groups(folder: Path, groups: dict[str, str]) -> None:

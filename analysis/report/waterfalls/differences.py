@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from analysis.report.waterfalls.loads import Load, LoadedRequest
 from analysis.text import ms, plural, signed_ms
+from dataset.har import comparable_url
 
 # A difference of starts or durations is marked if it exceeds the larger of two thresholds: a thirtieth of a second,
 # since nobody sees smaller differences in a film, and a share of the time until the earlier load event, which is
@@ -76,7 +77,8 @@ def match(first: Sequence[LoadedRequest], second: Sequence[LoadedRequest]) -> li
 
 
 def _name(request: LoadedRequest, *, has_query: bool) -> tuple[str, str]:
-    return request.method, request.url if has_query else request.url.partition("?")[0]
+    url = comparable_url(request.url)
+    return request.method, url if has_query else url.partition("?")[0]
 
 
 def moved_requests(pairs: Sequence[tuple[LoadedRequest, LoadedRequest]]) -> set[Pair]:

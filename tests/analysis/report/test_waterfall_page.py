@@ -1,5 +1,6 @@
 """The page of a waterfall in a real browser: it fits, folds, links to its numbers and shows URLs as text."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,14 @@ def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(brow
         browser.run("return performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length")
         == 0
     )
+
+
+def test_a_request_with_another_query_in_each_load_has_both_urls(tmp_path: Path) -> None:
+    first, second = load(tmp_path, "tcp+", 0, 1), load(tmp_path, "quic", 0, 1)
+    (request,) = second.requests
+    write_waterfall([first, replace(second, requests=(replace(request, url=f"{request.url}&n=<2>"),))], tmp_path)
+    text = (tmp_path / "index.html").read_text()
+    assert f"GET {request.url}<br>GET {request.url}&amp;n=&lt;2&gt;</th>" in text
 
 
 @pytest.mark.needs_axe

@@ -137,6 +137,11 @@ def test_requests_are_the_same_by_url_then_without_their_query_and_the_nth_is_th
     ]
 
 
+def test_the_same_request_in_the_hars_of_two_browsers_is_one() -> None:
+    ((first, second),) = match(load_of(("/a|b?{1}", 0, 1)), load_of(("/a%7Cb?%7B1%7D#top", 5, 6)))
+    assert first and second
+
+
 def runs_of(**columns: list[Any]) -> pd.DataFrame:
     count = len(columns["si"])
     alike = {"site": "s", "network": "lte", "protocol": "quic", "valid": True, "reason": ""}

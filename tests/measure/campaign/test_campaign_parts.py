@@ -10,8 +10,10 @@ from support.film_reference import frame_times_ms
 from support.films import ORANGE, WHITE, film, frame, page
 
 from base.errors import EyelevelError
+from base.places import PROJECT
+from dataset.durations import mean_seconds
 from dataset.run_files import FILM, LAST, NAVIGATION, SMALL_FILM, STRIP, VISUAL
-from dataset.table import Run
+from dataset.table import Run, read_rows
 from films.policy import FilmPolicy
 from measure.campaign.forecast import RunModel, forecast, require_space
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot
@@ -189,6 +191,13 @@ def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_
     usual = {site: model.forecast((site, "lte")).seconds for site in ("demo-light", "other")}
     scaled = forecast([Run("other", "lte", "tcp", 2)], rows, tmp_path, model)
     assert scaled.seconds == pytest.approx(15 / usual["demo-light"] * usual["other"])
+
+
+@pytest.mark.parametrize("network", ["dsl", "lte", "da2gc"])
+def test_the_forecast_of_a_small_page_is_what_one_of_its_size_took(site: Site, network: str) -> None:
+    model = RunModel({site.name: site}, networks.load(), FilmPolicy())
+    measured_s = mean_seconds(read_rows(PROJECT / "data" / "reference"))["Wikipedia", network]
+    assert measured_s / 1.5 < model.forecast((site.name, network)).seconds < 1.5 * measured_s
 
 
 def test_films_and_slow_networks_need_more(site: Site) -> None:

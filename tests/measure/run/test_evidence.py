@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -399,6 +400,8 @@ def test_requests_served_and_missed_are_the_pages(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("".join(f"{line}\n" for line in lines))
     icon = Request("https://a.example/favicon.ico", "GET", False, True, "198.18.0.1", "h3", 404)
     assert read_request_log(tmp_path / "log", [icon]) == RequestCounts(requests=5, served=4, missed=1, exchanges=2)
+    of_a_part = replace(icon, url=f"{icon.url}#dark")
+    assert read_request_log(tmp_path / "log", [of_a_part]).requests == 5
     page_wants_it_too = [*lines, lines[-1]]
     (tmp_path / "twice").write_text("".join(f"{line}\n" for line in page_wants_it_too))
     assert read_request_log(tmp_path / "twice", [icon]) == RequestCounts(requests=6, served=4, missed=2, exchanges=2)

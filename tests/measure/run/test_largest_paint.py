@@ -53,6 +53,11 @@ def test_a_picture_is_painted_from_the_first_of_its_responses() -> None:
     assert paint and (paint.requested_ms, paint.arrived_ms) == (300, 450)
 
 
+def test_a_picture_whose_url_has_a_fragment_was_requested_without_it() -> None:
+    paint = largest_paint(page(f"{PICTURE}#part"), [request(PICTURE, 300, (450, 10))], BEGAN_S)
+    assert paint and (paint.url, paint.requested_ms) == (f"{PICTURE}#part", 300)
+
+
 @pytest.mark.parametrize(
     ("document", "streams"),
     [
