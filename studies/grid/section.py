@@ -109,7 +109,7 @@ def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame, metric: str = M
         cells_of_pair = {place: _cell(row) for place, row in of_pair.iterrows()}
         caption = (
             f"{pair_label(compared, campaign.protocols[0])}: change in {label_with_title(metric)}, in percent; "
-            f"negative is faster, where Kakhki et al. write a positive number. {LOOKS} In brackets the number of rounds."
+            f"negative is faster, where Kakhki et al. write a positive number. {LOOKS} In brackets the rounds."
         )
         maps = _maps(pages_of(campaign), campaign.networks, cells_of_pair)
         figures.append(ReportFigure(_file(f"heatmap_{compared}", metric), caption, heatmap.draw, (maps, rows)))
