@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from analysis.report.waterfalls.loads import Load
 
 WATERFALLS, PAGE = "waterfalls", "index.html"
 
@@ -62,7 +65,7 @@ def main(
     loads = []
     for folder, name in places:
         row, why = _chosen(folder, tables[folder], site, net, name, metric, is_run=run is not None)
-        loads.append(read_load(folder, row, why))
+        loads.append(_with_largest_paint(read_load(folder, row, why)))
     into = folders[0] / WATERFALLS / folder_name(loads)
     require_writable(into.parent, "copy the campaign to where you may write")
     into.parent.mkdir(exist_ok=True)
@@ -70,6 +73,19 @@ def main(
         write_waterfall(loads, new, threshold)
     give_to_caller(into.parent)
     click.echo(into / PAGE)
+
+
+def _with_largest_paint(load: Load) -> Load:
+    """`load` with its largest paint, if its network log is there."""
+    from browsers.registry import browser_of
+    from dataset.run_files import TIMINGS, is_of_runs
+    from measure.run.evidence import read_evidence
+
+    files = (load.folder / name for name in (TIMINGS, browser_of(load.folder).network_log))
+    if not all(is_of_runs(file, load.campaign) for file in files):
+        return load
+    largest = read_evidence(load.folder, filmed=False).largest
+    return replace(load, largest=asdict(largest)) if largest else load
 
 
 def _chosen(

@@ -1,11 +1,11 @@
-"""The cells of a grid, each a page on a network: page load times, their differences, and whether a difference is shown.
+"""The cells of a grid, each a page on a network: its times, their differences, and whether a difference is shown.
 
 A cell is a contrast on one site. Its test and its verdict are those of a campaign's report
 (`analysis.statistics.ratios`, `analysis.statistics.outcomes`), with rounds as blocks.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import product
 from operator import attrgetter
 from typing import Any
@@ -27,6 +27,9 @@ from tuning.devices import described
 from tuning.networks import words
 
 METRIC = "plt"
+# Further metrics, where they were measured. LCP is not among them: Chromium takes the blanks between a page's images,
+# which it paints before any image, for text, and the images have one pixel each. So LCP is not that of an image.
+FURTHER = ("fcp",)
 # Why a cell has no gain: its loads do not end in time, it did not fit the budget, or it is not measured (yet).
 TIME, BUDGET, OPEN = "time", "budget", "open"
 MEASURED = "measured"
@@ -46,17 +49,23 @@ def pages_of(campaign: CampaignTable) -> list[Page]:
     return [page for name in dict.fromkeys(names) if (page := page_named(name))]
 
 
-def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+def metrics_of(campaign: CampaignTable) -> list[str]:
+    """The metrics in which a grid's cells are compared."""
+    return [METRIC, *(name for name in FURTHER if name in campaign.valid and campaign.valid[name].notna().any())]
+
+
+def cells(campaign: CampaignTable, hypotheses: Hypotheses, metric: str = METRIC) -> pd.DataFrame:
     """A row for each page, network and protocol except the first, with the columns `COLUMNS`; times are in ms.
 
     `rounds`: the number of rounds with a load of each of the two protocols. `gain`: the gain of the location of the log
     ratios within rounds, with the interval from `gain_low` to `gain_high`; negative means that the compared protocol is
     faster. `p` is from the test of a gain of 0, `equivalence_p` from the test of a gain beyond `margin`; `p_corrected`
-    and `equivalence_p_corrected` are corrected for the false discovery rate over all cells (Benjamini and Hochberg).
+    and `equivalence_p_corrected` are corrected for the false discovery rate over all cells (Benjamini and Hochberg) in
+    this `metric`; another metric's are corrected by themselves.
     Two kinds of cells have no numbers and no verdict: cells that are not measured, and cells in which a load of either
     protocol did not end in time, since the loads that did are not representative.
     """
-    table = _all_cells(campaign).merge(tests(campaign, hypotheses), how="left", on=CELL)
+    table = _all_cells(campaign, metric).merge(tests(campaign, hypotheses, metric), how="left", on=CELL)
     table = table.astype(dict.fromkeys(TESTS, float))
     late = campaign.runs[gates(campaign.runs["reason"]) == OVER_TIME.name]
     table["late"], table["attempts"] = _loads(late, table), _loads(campaign.runs, table)
@@ -73,12 +82,10 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     return table.assign(verdict=table["verdict"].where(table["state"] == MEASURED, ""))[COLUMNS]
 
 
-def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+def tests(campaign: CampaignTable, hypotheses: Hypotheses, metric: str) -> pd.DataFrame:
     """A row for each site, network and compared protocol of `campaign` if that protocol and the reference both have a
     load there. Its columns are CELL, `rounds` and TESTS."""
-    samples = samples_of(campaign)
-    place = samples.metrics.index(METRIC)
-    samples = replace(samples, values=samples.values[:, :, :, place : place + 1], metrics=(METRIC,))
+    samples = samples_of(campaign, [metric])
 
     def statistics(pair: Pair, _reference: Array, _compared: Array) -> dict[str, NDArray[Any]]:
         ratios = block_ratios(samples, pair)
@@ -93,15 +100,15 @@ def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     return samples.compare(pairs, statistics, columns)[columns]
 
 
-def _all_cells(campaign: CampaignTable) -> pd.DataFrame:
-    """Each page on each network, with the page load times over the first protocol and over each other protocol."""
+def _all_cells(campaign: CampaignTable, metric: str) -> pd.DataFrame:
+    """Each page on each network, with the times over the first protocol and over each other protocol."""
     reference, *others = campaign.protocols
     rows = [
         {"compared": compared, "reference": reference, "site": page.name, **asdict(page), "network": network}
         for page, network, compared in product(pages_of(campaign), campaign.networks, others)
     ]
     table = pd.DataFrame(rows, columns=COLUMNS[: COLUMNS.index("rounds")])
-    times = campaign.valid.groupby(["site", "network", "protocol"])[METRIC].agg(runs="count", mean="mean", sd="std")
+    times = campaign.valid.groupby(["site", "network", "protocol"])[metric].agg(runs="count", mean="mean", sd="std")
     for whose in ("reference", "compared"):
         table = table.join(times.add_suffix(f"_{whose}"), on=["site", "network", whose])
     return table

@@ -19,6 +19,8 @@ from analysis.text import (
     NOTHING,
     file_name,
     label,
+    label_with_title,
+    label_with_unit,
     level,
     listing,
     ms,
@@ -34,7 +36,7 @@ from analysis.text import (
 from base.errors import EyelevelError
 from dataset.table import read_document
 from studies.grid import heatmap, wait_download
-from studies.grid.cells import BUDGET, MEASURED, METRIC, TIME, cells, pages_of, panels, row_label
+from studies.grid.cells import BUDGET, MEASURED, METRIC, TIME, cells, metrics_of, pages_of, panels, row_label
 from studies.grid.defaults import PRESETS
 from studies.grid.hop_changes import hop_changes
 from studies.grid.measure import STUDY
@@ -79,44 +81,43 @@ def section(folder: Path) -> Section | None:
     if len(campaign.protocols) < 2:
         raise EyelevelError(f"the grid in {folder} has one protocol, and nothing to compare it with")
     declared = of_campaign(folder, document)
-    cell_table = cells(campaign, declared)
+    by_metric = {metric: cells(campaign, declared, metric) for metric in metrics_of(campaign)}
+    cell_table = by_metric[METRIC]
     old = beside(cell_table, read_old(preset)) if preset in OF_SLIDES else pd.DataFrame()
-    paragraphs = [scope(campaign, cell_table), verdict_rule(declared, campaign), *limits(campaign, cell_table)]
-    tables = [all_cells(cell_table, campaign, declared)]
+    paragraphs = [scope(campaign, by_metric), verdict_rule(declared, campaign), *limits(campaign, cell_table)]
+    tables = [all_cells(of_metric, campaign, declared, metric) for metric, of_metric in by_metric.items()]
     if len(old):
         paragraphs[2:2] = [since_then(old), SET_UPS[preset]]
         tables.insert(0, old_study(old, preset, campaign))
-    changes = hop_changes(campaign, METRIC, declared)
-    if len(changes):
-        paragraphs.append(what_hops_change(changes, campaign, declared))
-        tables.append(all_hop_changes(changes, campaign, declared))
-    figures = (
-        *heat_maps(campaign, cell_table),
-        *hop_maps(campaign, changes),
-        *bars(campaign, declared.confidence),
-    )
+    figures = [figure for metric, table in by_metric.items() for figure in heat_maps(campaign, table, metric)]
+    by_hop = {metric: hop_changes(campaign, metric, declared) for metric in by_metric}
+    if len(by_hop[METRIC]):
+        paragraphs.append(what_hops_change(by_hop, campaign, declared))
+        tables += [all_hop_changes(changes, campaign, declared, metric) for metric, changes in by_hop.items()]
+        figures += [figure for metric, changes in by_hop.items() for figure in hop_maps(campaign, changes, metric)]
+    figures += bars(campaign, declared.confidence)
     title = read_preset(preset).title if preset in PRESETS else "A grid of pages"
-    return Section(STUDY, title, tuple(paragraphs), figures, tables=tuple(tables))
+    return Section(STUDY, title, tuple(paragraphs), tuple(figures), tables=tuple(tables))
 
 
-def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportFigure]:
-    """A heat map for each protocol that is compared with the first."""
+def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame, metric: str = METRIC) -> list[ReportFigure]:
+    """A heat map of `metric` for each protocol that is compared with the first."""
     rows = [row_label(campaign, name) for name in campaign.networks]
     figures = []
     for compared in campaign.protocols[1:]:
         of_pair = cell_table[cell_table["compared"] == compared].set_index(["site", "network"])
         cells_of_pair = {place: _cell(row) for place, row in of_pair.iterrows()}
         caption = (
-            f"{pair_label(compared, campaign.protocols[0])}: change in page load time, in percent; negative is faster, "
-            f"where Kakhki et al. write a positive number. {LOOKS} In brackets the number of rounds."
+            f"{pair_label(compared, campaign.protocols[0])}: change in {label_with_title(metric)}, in percent; "
+            f"negative is faster, where Kakhki et al. write a positive number. {LOOKS} In brackets the rounds."
         )
         maps = _maps(pages_of(campaign), campaign.networks, cells_of_pair)
-        figures.append(ReportFigure(file_name(f"heatmap_{compared}"), caption, heatmap.draw, (maps, rows)))
+        figures.append(ReportFigure(_file(f"heatmap_{compared}", metric), caption, heatmap.draw, (maps, rows)))
     return figures
 
 
-def hop_maps(campaign: CampaignTable, changes: pd.DataFrame) -> list[ReportFigure]:
-    """For each protocol, a heat map of the changes by a hop."""
+def hop_maps(campaign: CampaignTable, changes: pd.DataFrame, metric: str) -> list[ReportFigure]:
+    """For each protocol, a heat map of the changes of `metric` by a hop."""
     figures = []
     for protocol, of_protocol in changes.groupby("protocol", sort=False):
         networks = [name for name in campaign.networks if name in set(of_protocol["network"])]
@@ -124,13 +125,14 @@ def hop_maps(campaign: CampaignTable, changes: pd.DataFrame) -> list[ReportFigur
         map_cells = {place: _changed(row) for place, row in by_place.iterrows()}
         pages = [page for page in pages_of(campaign) if page.name in set(of_protocol["site"])]
         caption = (
-            f"{label(str(protocol))} with the hop against {label(str(protocol))} without: change of page load time, in "
-            f"percent; negative is faster with it. {LOOKS} In brackets the loads of the one that has fewer."
+            f"{label(str(protocol))} with the hop against {label(str(protocol))} without: change in "
+            f"{label_with_title(metric)}, in percent; negative is faster with it. {LOOKS} In brackets the loads of the "
+            "one that has fewer."
         )
         rows = [row_label(campaign, name) for name in networks]
         draw = partial(heatmap.draw, bar_label="change with the hop (negative is faster); below it: loads")
         figures.append(
-            ReportFigure(file_name(f"hop_{protocol}"), caption, draw, (_maps(pages, networks, map_cells), rows))
+            ReportFigure(_file(f"hop_{protocol}", metric), caption, draw, (_maps(pages, networks, map_cells), rows))
         )
     return figures
 
@@ -188,14 +190,14 @@ def bars(campaign: CampaignTable, confidence: float) -> list[ReportFigure]:
     return [ReportFigure("wait_download", caption, wait_download.draw, (means, labels, campaign.protocols))]
 
 
-def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> ReportTable:
-    """The table of every cell in numbers."""
+def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses, metric: str) -> ReportTable:
+    """The table of every cell in numbers, in `metric`."""
     texts = text_table(
         cell_table,
         {
             **PAGE, "servers": "servers", "network": ("network", partial(row_label, campaign)),
-            "compared": ("protocol", label), _times("compared"): ("its PLT [ms]", _time),
-            "reference": ("against", label), _times("reference"): ("PLT [ms]", _time),
+            "compared": ("protocol", label), _times("compared"): (f"its {label_with_unit(metric)}", _time),
+            "reference": ("against", label), _times("reference"): (label_with_unit(metric), _time),
             "gain": ("change", percent),
             ("gain_low", "gain_high"): (f"{level(declared.confidence)} interval", percent_interval),
             "p_corrected": ("corrected p", p_value), "margin": ("equivalent within", share),
@@ -205,19 +207,21 @@ def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypot
     if cell_table["servers"].nunique() == 1:
         texts = texts.drop(columns="servers")
     note = (
-        "PLT: mean ± standard deviation (loads). Gain: of the location of the log ratios within rounds; negative is "
-        "faster. It is not that of the means, which a single slow load moves."
+        f"{label(metric)}: mean ± standard deviation (loads). Gain: of the location of the log ratios within rounds; "
+        "negative is faster. It is not that of the means, which a single slow load moves."
     )
-    return ReportTable("grid_cells", "Every cell", cell_table, texts, note)
+    title = "Every cell" if metric == METRIC else f"Every cell: {label(metric)}"
+    return ReportTable(_file("grid_cells", metric), title, cell_table, texts, note)
 
 
-def what_hops_change(changes: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> str:
-    """For each protocol, how many cells have each verdict on the hop's effect."""
+def what_hops_change(by_hop: Mapping[str, pd.DataFrame], campaign: CampaignTable, declared: Hypotheses) -> str:
+    """For each metric and protocol, how many cells have each verdict on the hop's effect."""
     sentences = []
-    for protocol, of_protocol in changes.groupby("protocol", sort=False):
-        verdicts = of_protocol["verdict"].value_counts()
-        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in VERDICTS)
-        sentences.append(f"{label(str(protocol))} is {numbers} of {plural('cell', len(of_protocol))}")
+    for metric, changes in by_hop.items():
+        by = "" if metric == METRIC else f"by {label(metric)}, "
+        for protocol, of_protocol in changes.groupby("protocol", sort=False):
+            numbers = _counted(of_protocol["verdict"])
+            sentences.append(f"{by}{label(str(protocol))} is {numbers} of {plural('cell', len(of_protocol))}")
     return (
         f"With the hop, against the same two halves without it: {'; '.join(sentences)}. Loads with and without are of "
         "different rounds, in an order that was drawn, so they are compared without pairing (difference of the "
@@ -227,23 +231,26 @@ def what_hops_change(changes: pd.DataFrame, campaign: CampaignTable, declared: H
     )
 
 
-def all_hop_changes(changes: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> ReportTable:
-    """The table of every change by a hop, in numbers."""
+def all_hop_changes(changes: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses, metric: str) -> ReportTable:
+    """The table of every change of `metric` by a hop, in numbers."""
     sizes = {page.name: f"{page.count} of {size_label(page.size_bytes)}" for page in pages_of(campaign)}
     texts = text_table(
         changes,
         {
             "network": ("network", partial(row_label, campaign)), "site": ("objects", sizes.__getitem__),
             "protocol": ("protocol", label),
-            ("mean_without", "loads_without"): ("PLT without [ms]", _mean),
+            ("mean_without", "loads_without"): (f"{label(metric)} without [ms]", _mean),
             ("mean_with", "loads_with"): ("with", _mean),
             "change": ("change", percent),
             ("change_low", "change_high"): (f"{level(declared.confidence)} interval", percent_interval),
             "p_corrected": ("corrected p", p_value), "margin": ("equivalent within", share), "verdict": "verdict",
         },
     )  # fmt: skip
-    note = "PLT: mean (loads). Change: of the locations of the logarithms; negative is faster with the hop."
-    return ReportTable("grid_hops", "Changes by the hop", changes, texts, note)
+    note = (
+        f"{label(metric)}: mean (loads). Change: of the locations of the logarithms; negative is faster with the hop."
+    )
+    title = "Changes by the hop" if metric == METRIC else f"Changes by the hop: {label(metric)}"
+    return ReportTable(_file("grid_hops", metric), title, changes, texts, note)
 
 
 def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> ReportTable:
@@ -269,8 +276,9 @@ def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> Report
     return ReportTable(preset, "Page load times beside those of the older study", old, texts, note)
 
 
-def scope(campaign: CampaignTable, cell_table: pd.DataFrame) -> str:
-    """The extent of the grid, and the number of cells with each verdict."""
+def scope(campaign: CampaignTable, by_metric: Mapping[str, pd.DataFrame]) -> str:
+    """The extent of the grid, and the number of cells with each verdict in each metric."""
+    cell_table = by_metric[METRIC]
     complete = cell_table[cell_table["state"] == MEASURED]
     least, most = (int(complete["rounds"].min()), int(complete["rounds"].max())) if len(complete) else (0, 0)
     rounds = f"{span(least, most)} {'round' if least == most == 1 else 'rounds'}"
@@ -279,19 +287,26 @@ def scope(campaign: CampaignTable, cell_table: pd.DataFrame) -> str:
         f"{' and '.join(map(label, campaign.protocols))}: {len(complete)} of {len(cell_table)} cells measured, "
         f"{rounds} each; {len(campaign.runs)} loads, of which {len(campaign.valid)} count."
     ]
-    for compared in campaign.protocols[1:]:
-        verdicts = complete.loc[complete["compared"] == compared, "verdict"].value_counts()
-        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in VERDICTS)
-        sentences.append(f"{pair_label(compared, campaign.protocols[0])}: {numbers} cells.")
+    for metric, table in by_metric.items():
+        by = "" if metric == METRIC else f", by {label(metric)}"
+        for compared in campaign.protocols[1:]:
+            verdicts = table.loc[(table["compared"] == compared) & (table["state"] == MEASURED), "verdict"]
+            sentences.append(f"{pair_label(compared, campaign.protocols[0])}{by}: {_counted(verdicts)} cells.")
     return " ".join(sentences)
+
+
+def _counted(verdicts: "pd.Series[str]") -> str:
+    """How many of `verdicts` are of each kind."""
+    counts = verdicts.value_counts()
+    return ", ".join(f"{name} in {counts.get(name, 0)}" for name in VERDICTS)
 
 
 def verdict_rule(declared: Hypotheses, campaign: CampaignTable) -> str:
     """The meaning of a verdict on a cell."""
     return (
         "Each cell is tested by the ratios of the loads within its rounds, and p values are corrected over all cells "
-        f"(Benjamini and Hochberg). Faster, slower: corrected p < {declared.significant_p}. Equivalent: shown, as "
-        f"surely, to differ by less than {equivalence_margin(declared, campaign)}. Not decided: neither. "
+        f"in a metric (Benjamini and Hochberg). Faster, slower: corrected p < {declared.significant_p}. Equivalent: "
+        f"shown, as surely, to differ by less than {equivalence_margin(declared, campaign)}. Not decided: neither. "
         "Negative changes are faster; Kakhki et al. count them the other way, so their +25 % is -25 % here."
     )
 
@@ -363,6 +378,11 @@ def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]
         f"processors) {page} on {network} came at {mbps[0]} over {label(cell['reference'])} and at {mbps[1]} over "
         f"{label(cell['compared'])}. Pages of many megabytes there show how fast the programs are, not the protocols."
     ]
+
+
+def _file(name: str, metric: str) -> str:
+    """The name of the files of a table or figure in `metric`."""
+    return file_name(name if metric == METRIC else f"{name}_{metric}")
 
 
 def _times(whose: str) -> tuple[str, ...]:

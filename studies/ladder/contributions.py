@@ -27,6 +27,7 @@ from analysis.statistics.samples import Array, Samples, frame
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
 
 # The metrics in which contributions are judged, and which the section shows; the files of the tables have all metrics.
+# FCP is not among them: with it, one site on two networks would need six blocks for an interval, and a ladder has five.
 METRICS = ("si", "plt", "lcp")
 # The kinds of rows of the tables: a rung; both ends compared directly; a part of the transport's own contribution; the
 # change by a condition outside the ladder.

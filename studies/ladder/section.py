@@ -46,6 +46,8 @@ from studies.ladder.measure import STUDY, Missing
 from studies.ladder.rungs import ABOVE, BELOW, HIGHEST, RUNGS, SLOW, base_network, suffix_of
 
 TOO_FEW = "too few blocks"
+# A row of a figure has room for this many panels with their numbers.
+PANELS = 2
 
 
 def section(folder: Path) -> Section | None:
@@ -77,7 +79,11 @@ def section(folder: Path) -> Section | None:
             *waiting_sentences(campaign),
             *explanations(campaign, table, hypotheses),
         ),
-        (_figure(table, sites, networks, metrics, campaign, confidence),),
+        tuple(
+            _figure(name, table, sites, networks, drawn, campaign, confidence)
+            for name, drawn in ((STUDY, metrics[:PANELS]), (f"{STUDY}_paint", metrics[PANELS:]))
+            if drawn
+        ),
         tables=(contribution_table(table, metrics, confidence), site_table(sites, metrics)),
     )
 
@@ -222,7 +228,7 @@ def waiting_sentences(campaign: CampaignTable) -> list[str]:
 def explanations(campaign: CampaignTable, table: pd.DataFrame, hypotheses: Hypotheses) -> list[str]:
     """How to read the numbers in the `table` of `contributions`."""
     tests = len(table[(table["kind"] != WHOLE) & table["metric"].isin(METRICS)])
-    metrics = " and ".join(label(metric) for metric in METRICS if (table["metric"] == metric).any())
+    metrics = listing([label(metric) for metric in METRICS if (table["metric"] == metric).any()])
     texts = [
         "Neighbouring rungs differ in one setting, and all rungs of a site are measured in the same blocks. A "
         "contribution is the location of the log ratios of a rung and the one below it within blocks, averaged over "
@@ -261,6 +267,7 @@ def _note_on_few(table: pd.DataFrame) -> str:
 
 
 def _figure(
+    name: str,
     table: pd.DataFrame,
     sites: pd.DataFrame,
     networks: Sequence[str],
@@ -294,7 +301,7 @@ def _figure(
         for row in whole[whole["metric"].isin(metrics)].to_dict("records")
     )
     alt = f"{pair_label(highest, lowest)}: {finding}"
-    return ReportFigure("ladder", caption, waterfall.draw, (table, sites, networks, metrics), alt)
+    return ReportFigure(name, caption, waterfall.draw, (table, sites, networks, metrics), alt)
 
 
 def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: float) -> ReportTable:

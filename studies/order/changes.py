@@ -1,4 +1,4 @@
-"""The changes by an order of service, within blocks, and the requests of the largest paints."""
+"""The changes by an order of service, within blocks."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,8 +20,6 @@ COLUMNS = [
     *("reference", "compared", "network", "metric", "sites", "blocks"),
     *(*GAIN, *MS, "p", "p_corrected", "is_shown"),
 ]
-# The columns of a run on the request of its largest paint, and the metric itself.
-PAINT_COLUMNS = ("lcp_requested", "lcp_arrived", "lcp", "lcp_ahead")
 
 
 def changes(campaign: CampaignTable, pairs: Iterable[Pair], hypotheses: Hypotheses) -> pd.DataFrame:
@@ -58,17 +56,6 @@ def changes(campaign: CampaignTable, pairs: Iterable[Pair], hypotheses: Hypothes
     p_corrected = np.minimum(1, table["p"].astype(float) * len(table))
     is_shown = (p_corrected < hypotheses.significant_p) & table["gain_low"].notna()
     return table.assign(p_corrected=p_corrected, is_shown=is_shown)[COLUMNS].reset_index(drop=True)
-
-
-def paints(campaign: CampaignTable) -> pd.DataFrame:
-    """The medians of PAINT_COLUMNS over the valid runs of each setting in which the largest paint needed a request: a
-    row for each network, site and protocol, with the number of `runs`. Empty if no run has these columns."""
-    key = ["network", "site", "protocol"]
-    if not set(PAINT_COLUMNS) <= set(campaign.valid):
-        return pd.DataFrame(columns=[*key, "runs", *PAINT_COLUMNS])
-    runs = campaign.valid.dropna(subset=list(PAINT_COLUMNS))
-    groups = runs.groupby(key, sort=False)
-    return groups[list(PAINT_COLUMNS)].median().assign(runs=groups.size()).reset_index()
 
 
 def typical_runs(campaign: CampaignTable, within: Path, file: str) -> pd.DataFrame:

@@ -7,14 +7,15 @@ import pandas as pd
 
 from analysis.figures.style import in_paper_order
 from analysis.hypotheses import of_campaign
+from analysis.report.largest_paints import paint_table, paints
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.runs import CampaignTable, load, records, rows_of
-from analysis.text import label, level, listing, ms, ms_interval, p_value, percent, percent_interval, plural, signed_ms
+from analysis.text import label, level, listing, ms_interval, p_value, percent, percent_interval, plural, signed_ms
 from base.bounded import read_json_value
 from dataset.run_files import is_of_runs
 from dataset.table import RUNS, read_document
 from studies.order import figures
-from studies.order.changes import METRICS, changes, paints, typical_runs
+from studies.order.changes import METRICS, changes, typical_runs
 from studies.order.measure import STREAMS, STUDY
 from studies.order.orders import PAIRS, PROTOCOLS
 
@@ -48,7 +49,8 @@ def section(folder: Path) -> Section | None:
         "Bonferroni's method over all rows of the table. NGINX's order is drawn, and not compared: its loads differ in "
         "the transport, too."
     )
-    tables: tuple[ReportTable, ...] = (change_table(table, confidence), paint_table(paints(campaign)))
+    of_paints = paint_table("order_paints", paints(campaign, ("network", "site", "protocol")))
+    tables: tuple[ReportTable, ...] = (change_table(table, confidence), of_paints)
     tables = tuple(one for one in tables if len(one.data))
     title = "The order of service"
     return Section(STUDY, title, (" ".join(leads), how), tuple(drawn), tables=tables, unfolded_figures=2)
@@ -106,18 +108,3 @@ def change_table(table: pd.DataFrame, confidence: str) -> ReportTable:
     }  # fmt: skip
     note = "The change from the protocol before the arrow to the one after it. All intervals hold at once."
     return ReportTable("order_changes", "Changes by the order of service", table, text_table(table, columns), note)
-
-
-def paint_table(table: pd.DataFrame) -> ReportTable:
-    """The table of `paints`."""
-    columns: dict[Any, Any] = {
-        "network": ("network", label), "site": "page", "protocol": ("protocol", label), "runs": "runs",
-        "lcp_requested": ("requested [ms]", ms), "lcp_arrived": ("arrived [ms]", ms), "lcp": ("painted [ms]", ms),
-        "lcp_ahead": ("other data ahead [kB]", lambda size: f"{size / 1000:,.0f}"),
-    }  # fmt: skip
-    note = (
-        "Medians over the runs whose largest paint needed a picture. Ahead: data of other responses that arrived on "
-        "its connection between its request and its last byte."
-    )
-    title = "The request of the largest paint"
-    return ReportTable("order_paints", title, table, text_table(table, columns), note)

@@ -194,6 +194,7 @@ def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign
     assert done.exit_code == 0, done.output
     page = Path(done.stdout.strip())
     text = html.unescape(page.read_text())
+    assert all(f"The largest paint (LCP) of {letter}, at " in text for letter in "AB")
     for letter, protocol in zip("ab", ROUND_TRIPS, strict=True):
         (row,) = records(rows_of(load(folder).runs, valid=True, protocol=protocol))
         of_run = read_load(folder, row, "")

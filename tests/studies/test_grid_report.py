@@ -223,6 +223,34 @@ def test_the_heat_map_is_coloured_where_a_difference_is_shown_and_hatched_where_
     assert hatched == {(0.5, -0.5), (0.5, 0.5)}
 
 
+def add_first_paints(folder: Path, factors: Mapping[str, float]) -> Path:
+    """Adds FCP to the loads of the grid in `folder`: its page load time times the factor of the protocol."""
+    runs = pd.read_csv(folder / "runs.csv", dtype=str, keep_default_na=False)
+    times = pd.to_numeric(runs["plt"]) * runs["protocol"].map(factors)
+    runs.assign(fcp=times.map(lambda ms: "" if np.isnan(ms) else f"{ms:g}")).to_csv(folder / "runs.csv", index=False)
+    return folder
+
+
+def test_first_paints_have_a_map_and_a_table_of_their_own_and_change_no_other(longlook: Path) -> None:
+    before = grid.section(longlook)
+    assert before and [table.name for table in before.tables] == ["grid_cells"]
+    section = grid.section(add_first_paints(longlook, {"tcp+": 0.5, "quic": 1}))
+    assert section
+    assert [figure.name for figure in section.figures] == ["heatmap_quic", "heatmap_quic_fcp"]
+    of_plt, of_fcp = section.tables
+    pd.testing.assert_frame_equal(of_plt.data, before.tables[0].data)
+    assert (of_fcp.name, of_fcp.title) == ("grid_cells_fcp", "Every cell: FCP")
+    # QUIC's page load time is 25 % lower, its FCP half as long again.
+    sure = cell(of_fcp.data, "grid-1x5KB", FAST)
+    assert (round(sure["gain"], 3), sure["verdict"], sure["mean_reference"]) == (0.5, "slower", 100)
+    assert cell(of_fcp.data, "grid-1x10000KB", FAST)["state"] == "time"
+    assert "change in FCP (first contentful paint)" in section.figures[1].caption
+    assert (
+        "QUIC against TCP+, by FCP: faster in 0, slower in 1, equivalent in 0, not decided in 1 cells."
+        in (section.paragraphs[0])
+    )
+
+
 HOP = "longlook-edge-62ms-0loss"
 
 
@@ -273,6 +301,12 @@ def test_what_a_hop_changes_has_a_map_for_each_protocol_and_a_table_and_is_said(
     (table,) = [table for table in section.tables if table.name == "grid_hops"]
     assert table.texts["verdict"].tolist() == ["faster", "slower"]
     assert any("With the hop, against the same two halves without it" in text for text in section.paragraphs)
+    section = grid.section(add_first_paints(tmp_path / "grid", {"caddy-h2": 0.5, "caddy-h3": 0.5}))
+    assert section
+    assert {"hop_caddy-h2_fcp", "hop_caddy-h3_fcp"} <= {figure.name for figure in section.figures}
+    (table,) = [table for table in section.tables if table.name == "grid_hops_fcp"]
+    assert table.texts["verdict"].tolist() == ["faster", "slower"]
+    assert any("; by FCP, caddy-h2 is faster in 1," in text for text in section.paragraphs)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from factories import campaign_document
@@ -23,7 +24,7 @@ from analysis.figures.style import SMALL
 from analysis.runs import load
 from analysis.statistics.ratios import mean_over_sites
 from base.errors import EyelevelError
-from dataset.table import PROCESSOR_WAIT, header, lines, read_rows, require_document, write_document
+from dataset.table import PROCESSOR_WAIT, RUNS, header, lines, read_rows, require_document, write_document
 from eyelevel.commands.report import main as report
 from eyelevel.estimate import distinct_networks
 from measure.campaign.campaign import Campaign
@@ -260,6 +261,20 @@ def test_a_narrowed_ladder_names_its_own_ends_and_its_bars_have_one_line(tmp_pat
     drawn = figure.draw(*figure.arguments)
     names = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
     assert names == ["5 changes, to quic+1con", "2 changes, to QUIC", DIRECT]
+
+
+def test_the_largest_paint_is_judged_and_drawn_where_its_bars_have_room(tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", sites=2, blocks=5, over=["lte"])
+    runs = pd.read_csv(folder / RUNS, dtype=str, keep_default_na=False)
+    runs.assign(fcp=runs["si"], lcp=runs["si"]).to_csv(folder / RUNS, index=False)
+    said = section(folder)
+    assert said and "in SI, PLT and LCP." in " ".join(said.paragraphs) and "FCP" not in said.paragraphs[0]
+    assert [figure.name for figure in said.figures] == ["ladder", "ladder_paint"]
+    for figure, metrics in zip(said.figures, (["SI", "PLT"], ["LCP"]), strict=True):
+        drawn = figure.draw(*figure.arguments)
+        drawn.draw_without_rendering()
+        assert [axes.get_title() for axes in drawn.axes] == [f"{metric} on LTE" for metric in metrics]
+        assert all(axes.get_position().width > 0.15 for axes in drawn.axes)
 
 
 def test_a_rung_that_never_counts_is_named(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from measure.validate.protocol.order_of_service import ORDERS as VALIDATED
 from record.noise_picture import noise_picture
 from record.site import write_site
 from studies.order import measure as study
-from studies.order.changes import METRICS, changes, paints, typical_runs
+from studies.order.changes import METRICS, changes, typical_runs
 from studies.order.figures import connections, pair_name, row_name
 from studies.order.measure import STREAMS, STUDY, OrderMethod
 from studies.order.orders import NGINX, ORDERS, PAIRS, PROTOCOLS
@@ -97,7 +97,6 @@ def test_equal_orders_are_seldom_shown_to_differ() -> None:
 def test_a_campaign_without_these_orders_or_metrics_has_no_change() -> None:
     other = campaign(World(sites=3, runs=4), 1)
     assert changes(other, PAIRS, DECLARED).empty
-    assert paints(other).empty
     assert typical_runs(other, Path("/nowhere"), STREAMS).empty
 
 

@@ -11,6 +11,7 @@ from analysis.figures import figure3, forest, paper_beside, sites_map
 from analysis.findings import Findings
 from analysis.paper.claims import balance_of
 from analysis.report import alternatives
+from analysis.report.largest_paints import paint_table, paints
 from analysis.report.section import EVERYTHING, PAPER, ReportFigure, ReportTable, Section, text_table
 from analysis.report.sections.contract import CampaignSection
 from analysis.report.tables import declared_values, report_table, tables_of
@@ -197,6 +198,8 @@ def beyond(findings: Findings) -> Section:
         over_sites = ("over_sites",) if has_intervals else ()
         names = ("other_metrics", "sensitivity", "heterogeneity", "shrunken", *over_sites, "web_metrics")
         tables = (*tables_of(findings, *names), verdict_counts(findings))
+    if len(of_paints := paints(findings.campaign)):
+        tables = (*tables, paint_table("largest_paints", of_paints))
     return Section("beyond", "Further methods", figures=figures, tables=tables, unfolded_figures=0, unfolded_rows=0)
 
 

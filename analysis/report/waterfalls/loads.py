@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ class LoadedRequest:
 @dataclass(frozen=True)
 class Load:
     """One run: its place in the campaign, its metrics, its requests in the order in which they were wanted, and its HAR
-    as text. `choice` says why this run was chosen."""
+    as text. `choice` says why this run was chosen. `largest`: its largest contentful paint, with the fields of
+    `measure.run.largest_paint.LargestPaint`; empty if unknown."""
 
     campaign: Path
     site: str
@@ -90,11 +91,13 @@ class Load:
     requests: tuple[LoadedRequest, ...]
     har: str
     choice: str
+    largest: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def end_ms(self) -> float:
-        """When the load was over: after the last request, the last visual change and the load event."""
-        ends = [self.metrics[name] for name in ("lvc", "plt") if name in self.metrics]
+        """When the load was over: after the last request, the last visual change, the largest paint and the load
+        event."""
+        ends = [self.metrics[name] for name in ("lvc", "lcp", "plt") if name in self.metrics]
         return max([request.end_ms for request in self.requests] + ends, default=0.0)
 
 

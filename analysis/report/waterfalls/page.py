@@ -13,7 +13,7 @@ from analysis.figures.films import Strip
 from analysis.report.page import jpeg
 from analysis.report.waterfalls.differences import Row, default_threshold_ms, rows_of_loads, summary
 from analysis.report.waterfalls.loads import PHASES, Load, LoadedRequest, read_load
-from analysis.text import NOTHING, file_name, label, label_with_title, ms, plural, signed_ms, unit
+from analysis.text import NOTHING, file_name, label, label_with_title, listing, ms, plural, signed_ms, unit
 from base.errors import EyelevelError
 from films.kept import film_of, frames
 
@@ -27,7 +27,7 @@ AXIS_UNITS = 1000
 HEIGHTS = {"queue": 0.2, "dns": 0.5, "tcp": 0.5, "tls": 0.5, "quic": 0.5, "early": 0.9, "wait": 0.7, "download": 1.0}
 BAR_UNITS = 10
 # The metrics that are lines across all requests, and the style of each line.
-LINES = {"fvc": "dotted", "plt": "solid", "lvc": "dashed"}
+LINES = {"fvc": "dotted", "lcp": "double", "plt": "solid", "lvc": "dashed"}
 # Lines of a load that are nearer to each other than this share of the axis (percent) have one common label: on a narrow
 # screen there is no room for both.
 NAME_SHARE = 14
@@ -95,6 +95,8 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
         heights=HEIGHTS,
         lines=lines,
         line_names=[line_names(load, axis) for load in loads],
+        largest=[largest(load, letter) for letter, load in zip(LETTERS, loads, strict=False) if load.largest],
+        painted=[painted(row, loads) for row in rows],
         metrics=[name for name in loads[0].metrics if all(name in load.metrics for load in loads)],
         threshold_ms=threshold_ms,
         summary=summary(loads, rows, threshold_ms) if len(loads) > 1 else "",
@@ -164,6 +166,29 @@ def line_names(load: Load, axis: Axis) -> list[tuple[float, str]]:
         else:
             names.append((share, label(metric)))
     return names
+
+
+def largest(load: Load, letter: str) -> str:
+    """A sentence on the largest paint of `load`: when its picture was requested and arrived, and after which data."""
+    paint = load.largest
+    text = f"The largest paint (LCP) of {letter}, at {ms(paint['painted_ms'])} ms, is "
+    if not paint["url"]:
+        return f"{text}text."
+    text += f"{short_name(paint['url'])}"
+    if paint["requested_ms"] is None:
+        return f"{text}; the network log does not have its request."
+    ahead = [f"{size / 1000:,.1f} kB {reason}" for reason, size in paint["ahead_bytes"].items() if size]
+    others = f"other responses: {listing(ahead)}" if ahead else "no other response"
+    return (
+        f"{text}: requested at {ms(paint['requested_ms'])} ms with urgency {paint['urgency']}, complete at "
+        f"{ms(paint['arrived_ms'])} ms; in between, its connection carried {others}."
+    )
+
+
+def painted(row: Row, loads: Sequence[Load]) -> str:
+    """The letters of the loads whose largest paint is the picture of this row."""
+    pairs = zip(LETTERS, row.requests, loads, strict=False)
+    return " and ".join(letter for letter, request, load in pairs if request and request.url == load.largest.get("url"))
 
 
 def strip(load: Load, axis: Axis) -> list[tuple[float, str]]:

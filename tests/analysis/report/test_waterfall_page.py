@@ -29,8 +29,11 @@ def load(folder: Path, protocol: str, later_ms: float, count: int = REQUESTS) ->
         url = HOSTILE if number == 7 else f"https://a.example/{'long-' * 30}{number}.png?{'q' * 200}"
         priority = ("image", "Low", protocol, 200, 1234, "7", "198.18.0.4", False)
         requests.append(LoadedRequest(url, "GET", *priority, start, spans))
-    metrics = {"fvc": 300.0, "plt": 3200.0 + later_ms, "lvc": 3000.0}
-    return Load(folder, "site", "lte", protocol, 1, folder / protocol, metrics, tuple(requests), "{}", "asked for")
+    metrics = {"fvc": 300.0, "lcp": 2800.0, "plt": 3200.0 + later_ms, "lvc": 3000.0}
+    paint = {"painted_ms": 2800.0, "url": requests[2].url, "requested_ms": 40.0, "arrived_ms": 160.0, "urgency": 3}
+    paint["ahead_bytes"] = {"more urgent": 20_000}
+    whole = (metrics, tuple(requests), "{}", "asked for", paint)
+    return Load(folder, "site", "lte", protocol, 1, folder / protocol, *whole)
 
 
 def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(browser: Browser, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from analysis.report.waterfalls.differences import FRAME_MS, default_threshold_ms, match, rows_of_loads
-from analysis.report.waterfalls.loads import LoadedRequest, median_run, named_run, read_load, requests_of
+from analysis.report.waterfalls.loads import Load, LoadedRequest, median_run, named_run, read_load, requests_of
+from analysis.report.waterfalls.page import write_waterfall
 from base.errors import EyelevelError
 from dataset.har import navigated_s
 from dataset.navigation import Navigation
@@ -202,3 +203,38 @@ def test_a_run_without_its_har_is_refused_in_one_line_that_names_it(tmp_path: Pa
     assert (load.end_ms, len(load.requests)) == (500, 1)
     # The threshold is one frame of the film if 5 % of the load is less.
     assert default_threshold_ms([load]) == FRAME_MS
+
+
+PAINT = {"painted_ms": 912.0, "url": "https://a/hero.png", "requested_ms": 310.0, "arrived_ms": 850.4, "urgency": 3}
+BEFORE, MORE_URGENT, LATER = "as urgent, requested before", "more urgent", "as urgent, requested later"
+
+
+@pytest.mark.parametrize(
+    ("paint", "said", "is_marked"),
+    [
+        (
+            {**PAINT, "ahead_bytes": {MORE_URGENT: 20_400, BEFORE: 100_000, LATER: 0}},
+            "is hero.png: requested at 310 ms with urgency 3, complete at 850 ms; in between, its connection "
+            "carried other responses: 20.4 kB more urgent and 100.0 kB as urgent, requested before.",
+            True,
+        ),
+        ({**PAINT, "ahead_bytes": {LATER: 0}}, "in between, its connection carried no other response.", True),
+        ({**PAINT, "requested_ms": None}, "is hero.png; the network log does not have its request.", True),
+        ({"painted_ms": 912.0, "url": ""}, "The largest paint (LCP) of A, at 912 ms, is text.", False),
+        ({}, "", False),
+    ],
+)
+def test_the_largest_paint_is_said_and_its_request_marked(
+    tmp_path: Path, paint: dict[str, Any], said: str, is_marked: bool
+) -> None:
+    requests = load_of(("https://a/", 0, 300), ("https://a/hero.png", 310, 850))
+    one = Load(
+        tmp_path, "s", "lte", "quic", 1, tmp_path, {"plt": 860.0, "lcp": 912.0}, requests, "{}", "asked for", paint
+    )
+    assert one.end_ms == 912
+    write_waterfall([one], tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    assert said in page and ("The largest paint" in page) == bool(said)
+    assert page.count(">LCP of A<") == is_marked
+    if is_marked:
+        assert "hero.png</a><b" in page
