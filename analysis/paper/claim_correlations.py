@@ -202,8 +202,7 @@ def _true_z(gains: Array, fact: Array, noise: Array) -> float:
 
 def _rank_correlations(one: Array, other: Array) -> Array:
     """Spearman's correlations along the last axis; 0 if either has only one distinct value."""
-    # Twice the ranks less their mean: of few values, this is faster than sorting them.
-    a, b = (np.sign(values[..., None] - values[..., None, :]).sum(axis=-1) for values in (one, other))
+    a, b = (stats.rankdata(values, axis=-1) - (values.shape[-1] + 1) / 2 for values in (one, other))
     scale = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
     return np.asarray((a * b).sum(axis=-1) / np.where(scale > 0, scale, np.inf))
 
