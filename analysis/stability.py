@@ -176,7 +176,7 @@ def _step(metric: str, table: pd.DataFrame, factor: str, key: Sequence[str], *mo
     """The row of `steps` on the column `factor` of `table`, beside the groups of `key` and of `more`."""
     # A group with one level of the factor says nothing about it, and its level might be one that no other group has.
     group = _codes(table, *key)
-    levels = np.bincount(np.unique([group, _codes(table, factor)], axis=1)[0])
+    levels = np.bincount(group[np.unique(_codes(table, *key, factor), return_index=True)[1]])
     some = table[levels[group] > 1]
     others = [_codes(some, *columns) for columns in (key, *more)]
     test = dependence.factor_test(some["off"].to_numpy(), _codes(some, factor), others)
@@ -186,8 +186,9 @@ def _step(metric: str, table: pd.DataFrame, factor: str, key: Sequence[str], *mo
 
 def _codes(runs: pd.DataFrame, *columns: str) -> dependence.Codes:
     """The number of the group of each of `runs` by these columns, in which no value is missing."""
-    codes = [pd.factorize(runs[name], sort=True)[0] for name in columns]
-    return np.asarray(np.unique(codes, axis=1, return_inverse=True)[1]) if len(runs) else codes[0]
+    codes = [1 + pd.factorize(runs[name], sort=True)[0] for name in columns]
+    numbers = np.ravel_multi_index(codes, [code.max(initial=0) + 1 for code in codes])
+    return np.asarray(np.unique(numbers, return_inverse=True)[1])
 
 
 def carry_over(campaign: CampaignTable, metrics: Sequence[str]) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Whether tests of equal samples find nothing: the distribution of their p values, which should be uniform."""
 
+from functools import cache
 from itertools import cycle
 
 import numpy as np
@@ -18,8 +19,13 @@ def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray,
     """
     x = np.sort(values)
     share = np.arange(1, len(x) + 1) / len(x)
-    reach = stats.kstwo.ppf(confidence, len(x))
+    reach = _reach(confidence, len(x))
     return x, share, np.clip(share - reach, 0, 1), np.clip(share + reach, 0, 1)
+
+
+@cache
+def _reach(confidence: float, size: int) -> float:
+    return float(stats.kstwo.ppf(confidence, size))
 
 
 def draw(p_values: pd.DataFrame, confidence: float) -> Figure:

@@ -35,32 +35,30 @@ def above_p(ratios: Array) -> float:
     sites = [site[np.isfinite(site)] for site in ratios]
     blocks = [len(site) for site in sites if len(site)]
     single = blocks.count(1)
-    several = len(blocks) - single
-    if not several:
+    if single == len(blocks):
         return float("nan")
-    tables = [_table(site) for site in sites if len(site)]
+    tables = [_table(site, single / (len(blocks) - single)) for site in sites if len(site)]
 
     def score(sums: Array) -> Array:
-        """The mean over sites divided by its own error, up to a constant factor. A site with one block has the error of
-        a block at the other sites, as in `analysis.statistics.ratios.mean_over_sites`."""
-        total, variance, of_block = sums
-        variance = variance + of_block * single / several
+        """The mean over sites divided by its own error, up to a constant factor."""
+        total, variance = sums
         with np.errstate(divide="ignore", invalid="ignore"):
             constant = np.where(np.abs(total) < SAME, 0, np.inf * total)
             return np.asarray(np.where(variance > SAME**2, total / np.sqrt(variance), constant))
 
-    measured = float(score(sum((table[:, 0] for table in tables), np.zeros(3)))) - SAME
+    measured = float(score(sum((table[:, 0] for table in tables), np.zeros(2)))) - SAME
     if 2 ** sum(blocks) <= MOST_EXCHANGES:
-        (whole,) = _joined(tables, MOST_EXCHANGES)
-        return float((score(whole) >= measured).mean())
+        # The exchange of all other blocks negates a score, so half of the exchanges have all scores.
+        (half,) = _joined([tables[0][:, ::2], *tables[1:]], MOST_EXCHANGES)
+        scores = score(half)
+        return float((scores >= measured).mean() + (scores <= -measured).mean()) / 2
     draw, tables = np.random.default_rng(SEED), _joined(tables, TABLE)
     for size in SAMPLES:
         drawn = (table.take(draw.integers(0, table.shape[1], size, dtype=np.uint16), axis=1) for table in tables)
-        extreme = int((score(sum(drawn, np.zeros((3, size)))) >= measured).sum())
+        extreme = int((score(sum(drawn, np.zeros((2, size)))) >= measured).sum())
         if extreme >= MANY:
             break
-    # The measured exchange is one of all.
-    return (extreme + 1) / (size + 1)
+    return (extreme + 1) / (size + 1)  # the measured exchange is one of all
 
 
 def difference_p(ratios: Array) -> float:
@@ -77,15 +75,15 @@ def _sign(ratios: Array) -> float:
     return -1.0 if np.nansum(mean(ratios)) < 0 else 1.0
 
 
-def _table(site: Array) -> Array:
-    """For each exchange of a site's blocks: the mean of its ratios, the variance of this mean, and the variance of one
-    ratio (3 x exchanges). The first is that without any exchange."""
+def _table(site: Array, borrowers: float) -> Array:
+    """For each exchange of a site's blocks, first that of none: the mean of its ratios, and the variance of this mean
+    and of `borrowers` ratios, since sites with one block have no variance of their own (2 x exchanges)."""
     blocks = len(site)
     signs = 1 - 2 * (np.arange(2**blocks)[:, None] >> np.arange(blocks) & 1)
     mean = signs @ site / blocks
     # Rounding may make a variance of 0 negative.
     variance = np.maximum(0, (site**2).mean() - mean**2) / max(1, blocks - 1)
-    return np.stack([mean, variance, blocks * variance])
+    return np.stack([mean, variance * (1 + borrowers * blocks)])
 
 
 def _joined(tables: list[Array], most: int) -> list[Array]:
@@ -93,7 +91,7 @@ def _joined(tables: list[Array], most: int) -> list[Array]:
     joined = tables[:1]
     for table in tables[1:]:
         if joined[-1].shape[1] * table.shape[1] <= most:
-            joined[-1] = (joined[-1][:, :, None] + table[:, None, :]).reshape(3, -1)
+            joined[-1] = (joined[-1][:, :, None] + table[:, None, :]).reshape(2, -1)
         else:
             joined.append(table)
     return joined

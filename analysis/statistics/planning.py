@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import block_ratios, mean_over_sites
@@ -105,7 +105,7 @@ def needed_after(
         more = total - blocks
         bound = stats.t.isf(level(total) / 2, freedom_per_block * (total - 1)) * scatters / np.sqrt(total)
         mean = (blocks * abs(centre) + more * difference) / total
-        return np.asarray(stats.norm.sf((bound - mean) / (scatters * np.sqrt(more) / total)))
+        return np.asarray(special.ndtr((mean - bound) / (scatters * np.sqrt(more) / total)))
 
     return _least(power, int(blocks) + 1, most)
 
@@ -122,7 +122,7 @@ def chance_of_equivalence(margin: float, freedom: float, level: float) -> float:
     """The chance that two one-sided t tests at `level` show a true mean of 0 to be less than `margin` times its error
     from 0."""
     room = margin - stats.t.isf(level, freedom) / possible_scatters(1, freedom)
-    return float(np.maximum(0, 2 * stats.norm.cdf(room) - 1).mean())
+    return float(np.maximum(0, 2 * special.ndtr(room) - 1).mean())
 
 
 def possible_scatters(scatter: float, freedom: float) -> Array:

@@ -13,7 +13,7 @@ from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
@@ -51,7 +51,7 @@ class MeanRatio:
 
     def interval(self, confidence: Array | float) -> tuple[Array, Array]:
         """The interval of `centre`."""
-        reach = stats.t.ppf((1 + confidence) / 2, self.freedom) * self.error
+        reach = special.stdtrit(self.freedom, (1 + confidence) / 2) * self.error
         return self.centre - reach, self.centre + reach
 
     def has_interval(self, confidence: Array | float) -> NDArray[np.bool_]:
@@ -84,7 +84,7 @@ class MeanRatio:
         # A distance that is only a rounding error counts as 0.
         distance = np.where(np.abs(distance) < SAME, 0, distance)
         with np.errstate(divide="ignore", invalid="ignore"):
-            p = stats.t.sf(distance / self.error, self.freedom)
+            p = special.stdtr(self.freedom, -distance / self.error)
         constant = np.where(distance > 0, 0.5 ** np.minimum(self.signs, 1000), 1.0)
         return np.asarray(np.where(self.error == 0, constant, p))
 
@@ -113,7 +113,7 @@ def _location_and_variance(ratios: Array) -> Array:
     middle = np.median(ratios, axis=-1, keepdims=True)
     distances = np.abs(ratios - middle)
     near = np.partition(distances, int(NEAR_SHARE * blocks), axis=-1)[:, int(NEAR_SHARE * blocks), None]
-    reach = REACH * near / stats.norm.ppf((1 + NEAR_SHARE) / 2)
+    reach = REACH * near / special.ndtri((1 + NEAR_SHARE) / 2)
     # If most ratios are equal, nothing says what is far off.
     reach = np.where(near < SAME, np.inf, reach)
     share_within = (distances <= reach).mean(axis=-1)
@@ -134,7 +134,7 @@ def widening(freedom: Array, confidence: Array | float) -> Array:
     """The factor by which an interval is longer than with a known standard error: Student's quantile over the normal
     quantile. NaN without a degree of freedom."""
     place = (1 + confidence) / 2
-    return np.asarray(stats.t.ppf(place, freedom) / stats.norm.ppf(place))
+    return np.asarray(special.stdtrit(freedom, place) / special.ndtri(place))
 
 
 def blocks_for_interval(confidence: float) -> int:

@@ -103,12 +103,12 @@ def slow_loads(a: Array, b: Array) -> dict[str, float]:
     both = np.stack([a[is_paired], b[is_paired]])
     both /= np.exp(np.bincount(site, np.log(both).mean(axis=0)) / blocks)[site]
     draw = np.random.default_rng(SEED)
-    drawn = (blocks.cumsum() - blocks)[site] + (draw.random((RESAMPLES, len(site))) * blocks[site]).astype(int)
+    some = both[:, (blocks.cumsum() - blocks)[site] + (draw.random((RESAMPLES, len(site))) * blocks[site]).astype(int)]
     of_site = np.eye(len(blocks))[site] / blocks[site, None]
 
     def changes(typical: Callable[[Array], Array]) -> list[Array]:
         """The log ratios of the protocols' `typical` times: as measured, and resampled."""
-        return [np.subtract(*np.log(typical(times))[::-1]) for times in (both, both[:, drawn])]
+        return [np.subtract(*np.log(typical(times))[::-1]) for times in (both, some)]
 
     means, some_means = changes(lambda times: times @ of_site)
     slow, some_slow = changes(lambda times: np.quantile(times, SLOW, axis=-1))

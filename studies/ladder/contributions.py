@@ -13,6 +13,7 @@ blocks, locations are robust, and robust locations need not add up.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -66,9 +67,9 @@ class Effect:
         """The values of KEY."""
         return self.kind, self.name, self.below, self.above
 
-    def start(self, centre: Callable[[Array], Array]) -> Array:
+    def start(self, centre: Callable[["Effect"], Array]) -> Array:
         """The share of stock TCP's time at which the effect begins; `centre` returns the centre of log ratios."""
-        return np.exp(sum((centre(one.ratios) for one in self.before), np.zeros_like(centre(self.ratios))))
+        return np.exp(sum(map(centre, self.before), np.zeros_like(centre(self))))
 
 
 def by_condition(campaign: CampaignTable) -> CampaignTable:
@@ -108,11 +109,12 @@ def _over_sites(
 ) -> pd.DataFrame:
     """The table of `contributions` for one network; `tests`: how many contributions the correction is over."""
     together = 1 - (1 - hypotheses.confidence) / tests
+    ratio_of = cache(lambda effect: mean_over_sites(_by_metric(effect.ratios)))
     tables = []
     for effect in effects:
         level = hypotheses.confidence if effect.kind == WHOLE else together
-        start, blocks = effect.start(_mean_centre), np.isfinite(effect.ratios).sum(axis=-1)
-        ratio, difference = (mean_over_sites(_by_metric(one)) for one in (effect.ratios, effect.differences_ms))
+        start, blocks = effect.start(lambda one: ratio_of(one).centre), np.isfinite(effect.ratios).sum(axis=-1)
+        ratio, difference = ratio_of(effect), mean_over_sites(_by_metric(effect.differences_ms))
         gains = contrast_columns(ratio, level, where_known=True)
         is_judged = np.isin(samples.metrics, METRICS) & (effect.kind != WHOLE)
         p_corrected = np.where(is_judged, np.minimum(1, tests * gains["p"]), np.nan)
@@ -141,8 +143,9 @@ def site_contributions(campaign: CampaignTable) -> pd.DataFrame:
     samples = samples_of(by_condition(campaign))
     tables = []
     for network in samples.networks:
+        gain_of = cache(lambda effect: locations(effect.ratios)[0])
         for effect in effects_of(samples, network):
-            gain, start = locations(effect.ratios)[0], effect.start(lambda ratios: locations(ratios)[0])
+            gain, start = gain_of(effect), effect.start(gain_of)
             columns = {
                 "blocks": np.isfinite(effect.ratios).sum(axis=-1),
                 "gain": np.expm1(gain),
@@ -212,8 +215,3 @@ def _difference(kind: str, name: str, one: Effect, other: Effect, before: tuple[
 def _by_metric(values: Array) -> Array:
     """`values` (sites x metrics x blocks) as metrics x sites x blocks."""
     return np.moveaxis(values, 0, 1)
-
-
-def _mean_centre(values: Array) -> Array:
-    """The mean over sites of their locations, by metric."""
-    return mean_over_sites(_by_metric(values)).centre
