@@ -52,7 +52,7 @@ test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet --lib --test '*'
 	@setup/cargo --in films/recorder test --release --locked --quiet --lib --test '*'
 	@test ! -x $(call quote,$(EYELEVEL_CACHE)/bin/quinn_server) || setup/cargo --in servers/quinn test --release --locked --quiet
-	@$(PYTEST) -n 6 --durations 20 --durations-min 0
+	@$(PYTEST) -n 4 --durations 20 --durations-min 0
 
 quick: ## run the tests that need no namespaces, network or browser (about 80 seconds)
 	@test -x $(call quote,$(PYTHON)) || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }

@@ -41,7 +41,7 @@ CONTRASTS = [*OVER_SITES, "campaigns", *GAIN, "p", "p_corrected", "equivalence_p
 CONTRASTS += ["tau", "i_squared", "q", "q_p_corrected", "same_p_corrected", "agreement"]
 # AGREE: any two campaigns are shown to differ by less than the margin. NOT_DECIDED: neither is shown.
 AGREE, DISAGREE = "agree", "do not agree"
-# Campaigns whose error is smaller, count with this one: if times are whole frames, all ratios may be equal.
+# An error (of a log ratio) that is smaller counts as this one: if times are whole frames, all ratios may be equal.
 LEAST_ERROR = 1e-4
 
 

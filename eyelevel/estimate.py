@@ -58,12 +58,14 @@ def estimate(campaign: Campaign) -> Estimate:
 
 
 def left_s(pid: int) -> float | None:
-    """How long the open runs of the campaign that the process `pid` measures will take (s); None if unknown."""
+    """How long the campaign that the process `pid` measures will take if it makes all open runs (s), which `RUNS=auto`
+    and a budget may not; None if unknown."""
     with suppress(OSError, EyelevelError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            folder = descriptor.readlink()  # a process keeps the folder of its campaign open, to lock it
-            if (folder / DOCUMENT).is_file() and (expected := status(folder).expected):
-                return expected.seconds
+            with suppress(FileNotFoundError):  # it was closed meanwhile
+                folder = descriptor.readlink()  # a process keeps the folder of its campaign open, to lock it
+                if (folder / DOCUMENT).is_file() and (expected := status(folder).expected):
+                    return expected.seconds
     return None
 
 

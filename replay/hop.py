@@ -100,7 +100,10 @@ def _neighbour(connection: socket.socket) -> int:
 
 
 def _namespace_of(process: int) -> str:
-    return str(Path(f"/proc/{process}/ns/net").readlink())
+    try:
+        return str(Path(f"/proc/{process}/ns/net").readlink())
+    except FileNotFoundError:
+        raise EyelevelError("the client ended before the hop was set up") from None
 
 
 def _address(device: str) -> str:

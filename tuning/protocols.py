@@ -247,7 +247,9 @@ def _check_alternative(protocol: Protocol) -> None:
 
 def _check_kernel_settings(protocol: Protocol) -> None:
     if protocol.in_kernel and not KERNELS_NAME.fullmatch(protocol.congestion_control):
-        raise ValueError(f"congestion_control must be the kernel's name of one, not {protocol.congestion_control!r}")
+        raise ValueError(
+            f"congestion_control must be a name that the kernel can have, not {protocol.congestion_control!r}"
+        )
     lowat_bytes = protocol.notsent_lowat_bytes
     if lowat_bytes is not None and not 1 <= lowat_bytes < NOTSENT_LOWAT_LIMIT_BYTES:
         raise ValueError(f"notsent_lowat_bytes must be from 1 to {NOTSENT_LOWAT_LIMIT_BYTES - 1}, not {lowat_bytes}")

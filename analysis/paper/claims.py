@@ -110,7 +110,7 @@ def judge(conditions: Sequence[Condition], significant_p: float, tested: int = l
     """The verdict on a claim with these conditions, one of `tested` claims."""
     deciding = [condition for condition in conditions if condition.decides]
     measured = [(*corrected(one, conditions, tested), one) for one in deciding if not one.missing]
-    # A protocol that is shown to be faster counts as faster, even if it also differs by less than the margin.
+    # A protocol that is shown to be faster counts as faster, even if it is also shown to differ by little.
     if open_ := [(p_against, one) for p_for, p_against, one in measured if not p_for < significant_p]:
         p, strongest = min(open_, key=itemgetter(0))
         if p < significant_p:

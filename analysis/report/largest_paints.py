@@ -21,7 +21,7 @@ def paints(campaign: CampaignTable, key: tuple[str, ...] = ("network", "protocol
     table = groups[list(PAINT_COLUMNS)].median().assign(sites=groups["site"].nunique(), runs=groups.size())
     places = {name: place for place, name in enumerate([*campaign.networks, *campaign.protocols])}
     return table.reset_index().sort_values(
-        ["network", "protocol"], key=lambda names: names.map(places), kind="stable", ignore_index=True
+        list(key), key=lambda names: names if names.name == "site" else names.map(places), ignore_index=True
     )
 
 

@@ -269,8 +269,8 @@ def of_few_cores(cores: int | None) -> list[str]:
     if not cores or cores > FEW_CORES:
         return []
     return [
-        f"A load had {plural('core', cores)}. The browser, the servers and the emulated network share them, and QUIC "
-        "needs more processor time than TCP. With more cores, HTTP/3 may compare better than here."
+        f"A load had {plural('core', cores)} for the browser, the servers and the emulated network, and QUIC needs "
+        "more processor time than TCP. With more cores, the difference may be another one."
     ]
 
 

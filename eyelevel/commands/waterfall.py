@@ -76,15 +76,18 @@ def main(
 
 
 def _with_largest_paint(load: Load) -> Load:
-    """`load` with its largest paint, if its network log is there."""
+    """`load` with its largest paint, if the evidence has it."""
     from browsers.registry import browser_of
     from dataset.run_files import TIMINGS, is_of_runs
-    from measure.run.evidence import read_evidence
+    from measure.run.evidence import UNUSABLE, read_evidence
 
     files = (load.folder / name for name in (TIMINGS, browser_of(load.folder).network_log))
     if not all(is_of_runs(file, load.campaign) for file in files):
         return load
-    largest = read_evidence(load.folder, filmed=False).largest
+    try:
+        largest = read_evidence(load.folder, filmed=False).largest
+    except (OSError, *UNUSABLE):
+        return load
     return replace(load, largest=asdict(largest)) if largest else load
 
 

@@ -18,7 +18,7 @@ from tuning.networks import Network
 
 # The time (s) that a run takes on two cores in addition to load and quiet time, with its share of canaries; and by
 # which factor a page takes longer than `load_s`, with attempts that do not count. With both, the forecast of a run is
-# 1.04 (dsl) to 1.09 (da2gc) of the mean in data/reference, and 0.74 on mss.
+# 1.04 (dsl), 1.07 (lte), 1.09 (da2gc) and 0.74 (mss) of the mean in data/reference.
 RUN_S = 2.2
 LOAD_FACTOR = 1.5
 # The time and the space of a run of a static page that is not filmed.
@@ -85,10 +85,11 @@ class RunModel:
         load_s, network = self.load_s(cell), self.networks[cell[1]]
         if not self.filmed:
             return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)
-        film_s = load_s * (LOAD_FACTOR if self.seconds is None else 1) + (network.quiet_ms or QUIET_MS) / 1000
+        quiet_s = (network.quiet_ms or QUIET_MS) / 1000
         is_kept = self.keeps_film(1) if keeps_film is None else keeps_film
-        film_bytes = FILM_BYTES_PER_S[self.films.quality] * film_s if is_kept else 0
-        return Forecast(RUN_S + film_s, EVIDENCE_BYTES + film_bytes)
+        film_bytes = FILM_BYTES_PER_S[self.films.quality] * (load_s + quiet_s) if is_kept else 0
+        seconds = RUN_S + load_s * (LOAD_FACTOR if self.seconds is None else 1) + quiet_s
+        return Forecast(seconds, EVIDENCE_BYTES + film_bytes)
 
 
 def one_at_a_time(network: str) -> int:

@@ -66,7 +66,9 @@ def _locked(path: Path, left_s: Callable[[int], float | None]) -> int | None:
                 os.close(descriptor)
                 return None
             time_s = None if holder is None else left_s(holder)
-            how_long = "how long is not known" if time_s is None else f"its runs take about {in_words(time_s)} more"
+            how_long = (
+                "how long is not known" if time_s is None else f"its runs take at most about {in_words(time_s)} more"
+            )
             print(f"waiting for {_described(holder)}; {how_long}; Ctrl-C ends the wait", file=sys.stderr, flush=True)
             lock(descriptor, wait=True)
         # The file's owner may have removed it meanwhile; then others would lock a new file.

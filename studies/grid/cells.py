@@ -27,8 +27,8 @@ from tuning.devices import described
 from tuning.networks import words
 
 METRIC = "plt"
-# Further metrics, where they were measured. LCP is not among them: Chromium takes the blanks between a page's images,
-# which it paints before any image, for text, and the images have one pixel each. So LCP is not that of an image.
+# Further metrics, where they were measured. LCP is not among them: Chromium takes the blanks between a page's images
+# for text, and the images have one pixel each. So LCP is not that of an image.
 FURTHER = ("fcp",)
 # Why a cell has no gain: its loads do not end in time, it did not fit the budget, or it is not measured (yet).
 TIME, BUDGET, OPEN = "time", "budget", "open"

@@ -127,7 +127,7 @@ def test_waiting_for_most_of_the_time_is_said_whatever_the_difference() -> None:
 
 def test_few_cores_are_said_where_no_wait_was_too_long() -> None:
     (text,) = of_few_cores(2)
-    assert text.startswith("A load had 2 cores. ")
+    assert text.startswith("A load had 2 cores for the browser")
     assert of_few_cores(4) == of_few_cores(None) == []
 
 

@@ -32,12 +32,12 @@ def test_an_old_recording_says_its_age_and_what_its_servers_spoke(tmp_path: Path
     (mahimahi / "save.0").write_bytes(save_file(headers=(HTML, ("Date", DATE))))
     age = "The page was recorded on 3 March 2016, 10 years ago: the site of today may be another one."
     first, second = provenance(import_recording(mahimahi, tmp_path / "a"), NOW)
-    assert (first, second[: second.index(",")]) == (age, "Its servers spoke HTTP/1.1")
+    assert (first, second[: second.index(";")]) == (age, "Its recorder spoke HTTP/1.1 with the servers")
     archive = tmp_path / "x.har"
     entries = [entry("HTTP/2.0", "https://a.example/"), entry("http/1.1", "https://b.example/")]
     archive.write_text(json.dumps({"log": {"entries": entries}}))
     first, second = provenance(import_recording(archive, tmp_path / "b"), NOW)
-    assert first == age and second.startswith("Its servers spoke HTTP/2 and HTTP/1.1; in a replay, they all speak ")
+    assert first == age and second.startswith("Its servers spoke HTTP/2 and HTTP/1.1; a replay ")
     assert provenance(import_recording(archive, tmp_path / "c"), datetime(2016, 4, 1, tzinfo=UTC))[0] == (
         "The page was recorded on 3 March 2016."
     )

@@ -117,7 +117,7 @@ def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said:
         (f"[x]\n{PROTOCOL.replace('tcp', 'sctp')}", "tcp, quic"),
         (f"[x]\n{PROTOCOL.replace('10', '0')}", "at least 1"),
         (f"[x]\n{PROTOCOL.replace('false', '1')}", "true or false"),
-        (f"[x]\n{PROTOCOL.replace('cubic', 'Vegas!')}", "congestion_control must be the kernel's name of one"),
+        (f"[x]\n{PROTOCOL.replace('cubic', 'Vegas!')}", "congestion_control must be a name that the kernel can have"),
         (f'[x]\n{PROTOCOL}connection_options = ["TBBR"]', "transport quic"),
         (f'[x]\n{PROTOCOL}server_sysctls = {{"vm.swappiness" = "1"}}', "under net."),
         (

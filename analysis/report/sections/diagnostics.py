@@ -56,7 +56,7 @@ def _figures(findings: Findings) -> Iterator[ReportFigure]:
         rates = findings["success_rates"]
         finding = alternatives.exclusions(exclusions, rates.set_index(["network", "protocol"])["attempts"])
         arguments = (rates, exclusions, findings.samples.protocols)
-        caption = "Share of attempts that do not count, by gate."
+        caption = "Share of attempts that do not count, by gate, on networks that have any."
         yield ReportFigure("exclusions", caption, exclusion_bars.draw, arguments, finding)
 
 

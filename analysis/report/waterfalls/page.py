@@ -15,6 +15,7 @@ from analysis.report.waterfalls.differences import Row, default_threshold_ms, ro
 from analysis.report.waterfalls.loads import PHASES, Load, LoadedRequest, read_load
 from analysis.text import NOTHING, file_name, label, label_with_title, listing, ms, plural, signed_ms, unit
 from base.errors import EyelevelError
+from dataset.har import comparable_url
 from films.kept import film_of, frames
 
 HERE = Path(__file__).parent
@@ -187,8 +188,8 @@ def largest(load: Load, letter: str) -> str:
 
 def painted(row: Row, loads: Sequence[Load]) -> str:
     """The letters of the loads whose largest paint is the picture of this row."""
-    pairs = zip(LETTERS, row.requests, loads, strict=False)
-    return " and ".join(letter for letter, request, load in pairs if request and request.url == load.largest.get("url"))
+    pairs = zip(LETTERS, row.requests, (comparable_url(load.largest.get("url") or "") for load in loads), strict=False)
+    return " and ".join(letter for letter, request, url in pairs if request and comparable_url(request.url) == url)
 
 
 def strip(load: Load, axis: Axis) -> list[tuple[float, str]]:

@@ -30,7 +30,13 @@ def load(folder: Path, protocol: str, later_ms: float, count: int = REQUESTS) ->
         priority = ("image", "Low", protocol, 200, 1234, "7", "198.18.0.4", False)
         requests.append(LoadedRequest(url, "GET", *priority, start, spans))
     metrics = {"fvc": 300.0, "lcp": 2800.0, "plt": 3200.0 + later_ms, "lvc": 3000.0}
-    paint = {"painted_ms": 2800.0, "url": requests[2].url, "requested_ms": 40.0, "arrived_ms": 160.0, "urgency": 3}
+    paint = {
+        "painted_ms": 2800.0,
+        "url": requests[min(2, count - 1)].url,
+        "requested_ms": 40.0,
+        "arrived_ms": 160.0,
+        "urgency": 3,
+    }
     paint["ahead_bytes"] = {"more urgent": 20_000}
     whole = (metrics, tuple(requests), "{}", "asked for", paint)
     return Load(folder, "site", "lte", protocol, 1, folder / protocol, *whole)

@@ -219,6 +219,7 @@ BEFORE, MORE_URGENT, LATER = "as urgent, requested before", "more urgent", "as u
             True,
         ),
         ({**PAINT, "ahead_bytes": {LATER: 0}}, "in between, its connection carried no other response.", True),
+        ({**PAINT, "url": "https://a/hero.png#part", "ahead_bytes": {}}, "is hero.png: requested at 310 ms", True),
         ({**PAINT, "requested_ms": None}, "is hero.png; the network log does not have its request.", True),
         ({"painted_ms": 912.0, "url": ""}, "The largest paint (LCP) of A, at 912 ms, is text.", False),
         ({}, "", False),

@@ -83,7 +83,7 @@ def test_who_comes_second_waits_and_says_for_whom_in_one_line() -> None:
 def test_who_waits_for_a_campaign_says_how_long_that_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = [sys.executable, "-c", MEASURING.replace("alone()", "alone(lambda pid: 300.0)")]
     with other_process(), waiting_process(command) as (_, line):
-        assert line.endswith("); its runs take about 5 min more; Ctrl-C ends the wait\n")
+        assert line.endswith("); its runs take at most about 5 min more; Ctrl-C ends the wait\n")
     (tmp_path / DOCUMENT).touch()
     monkeypatch.setattr(
         estimate, "status", lambda folder: SimpleNamespace(expected=Forecast(300.0 * (folder == tmp_path), 0))

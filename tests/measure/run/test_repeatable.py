@@ -5,6 +5,7 @@ Pages see the script's times and numbers, programs that measure see the real one
 
 import gzip
 import json
+import math
 import time
 from dataclasses import dataclass, replace
 from email.utils import formatdate
@@ -127,8 +128,8 @@ def test_the_script_comes_first_in_a_worker_which_stays_strict(text: bytes, chan
 RECORDED_AT_S = 1_500_000_000
 BULK_BYTES = 1_500_000
 # The time (ms) that may pass on a busy machine between the beginning of a navigation and its first request, with which
-# the HAR begins. (On an idle one it is 10 ms.)
-LATE_MS = 300
+# the HAR begins. (On an idle one it is 10 ms.) The HAR's load event may be later than the page's by any time.
+LATE_MS = 2000
 # A worker reports to its server what it sees.
 TELL = """fetch(new URL("/told?" + new URLSearchParams({
     who: WHO, number: Math.random(), identifier: crypto.randomUUID(), now: Date.now(),
@@ -251,6 +252,11 @@ def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     )
 
 
+def transfer_ms() -> float:
+    """The least time that the page's largest file takes."""
+    return BULK_BYTES * 8 / (networks.load()["dsl"].down_mbps or math.nan) / 1e3
+
+
 def _urls_of(folder: Path, evidence: Evidence) -> list[str]:
     return [request.url for request in requested_urls(folder, evidence.requests)]
 
@@ -292,7 +298,7 @@ def test_workers_of_all_kinds_tell_the_same_on_every_load(loads: dict[str, Load]
 def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> None:
     as_recorded, one = loads["as recorded"].reports["page"], loads["one"].reports["page"]
     assert abs(float(as_recorded["now"]) / 1000 - time.time()) < 3600
-    assert float(as_recorded["loaded"]) == pytest.approx(loads["as recorded"].loaded_ms, abs=LATE_MS)
+    assert transfer_ms() < float(as_recorded["loaded"]) < loads["as recorded"].loaded_ms + LATE_MS
     assert all(as_recorded[name] != one[name] for name in ("number", "identifier", "bytes", "loaded", "modified"))
 
 
@@ -309,16 +315,12 @@ def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load])
 @pytest.mark.loads
 def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
     """The load event in the HAR comes from the browser itself, outside the page (from the DevTools protocol)."""
-    down_mbps = networks.load()["dsl"].down_mbps
-    assert down_mbps
-    transfer_ms = BULK_BYTES * 8 / down_mbps / 1e3
     for name, seen in loads.items():
-        assert seen.plt == pytest.approx(seen.loaded_ms, abs=LATE_MS), name
-        assert seen.plt is not None and seen.plt > transfer_ms
+        assert seen.plt is not None and transfer_ms() < seen.plt < seen.loaded_ms + LATE_MS, name
         # Browsertime reads the page's timing by the old and the new interface; the script changes the old one for
         # pages.
         assert seen.timings["loadEventEnd"] == pytest.approx(seen.timings["navigationTiming"]["loadEventEnd"], abs=2)
-    assert float(loads["one"].reports["page"]["loaded"]) < transfer_ms, "the page itself got something else"
+    assert float(loads["one"].reports["page"]["loaded"]) < transfer_ms(), "the page itself got something else"
 
 
 def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: Path) -> None:
