@@ -36,6 +36,9 @@ from measure.run.aliases import distinct
 from measure.sites.completeness import digest
 
 CONNECT_TIMEOUT_S = 30
+# How long the scheduler may take to list its workers. Dask never ends a question that was under way when the connection
+# was lost.
+ANSWER_S = 30.0
 # The interval at which the list of workers is fetched, since Dask does not report newcomers and losses (s).
 LOOK_S = 2.0
 # A worker (by its address) or a machine (by its name), and the number of one of its lanes, None if it has no lanes.
@@ -212,7 +215,7 @@ class Scheduler:
             try:
                 # Ask the scheduler directly: the client's cached answer is sometimes empty although workers are there.
                 scheduler_itself: Any = self._client.scheduler
-                return list(self._client.sync(scheduler_itself.ncores))
+                return list(self._client.sync(scheduler_itself.ncores, callback_timeout=ANSWER_S))
             except OSError:
                 time.sleep(LOOK_S)
         raise EyelevelError(

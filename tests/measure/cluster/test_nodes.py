@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -29,6 +30,7 @@ from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Run
 from eyelevel.program import INTERRUPTED
 from films.policy import ALL_FILMS
+from measure.campaign import cluster as cluster_of_workers
 from measure.campaign.block import Block
 from measure.campaign.cluster import Cluster, Dispatch, Scheduler
 from measure.campaign.progress import ProgressDisplay
@@ -190,6 +192,24 @@ def test_a_worker_that_is_there_is_never_overlooked(cache: Path, cluster: dict[s
     ):
         for _ in range(200):
             assert Scheduler(client, "").workers() == [cluster["worker"].address]
+
+
+def test_a_scheduler_that_does_not_answer_is_asked_again(
+    cache: Path, cluster: dict[str, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question that was lost with its connection was never answered, and the campaign waited for ever."""
+    scheduler, pauses = cluster["scheduler"], list[float]()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        scheduler.process.send_signal(signal.SIGCONT)
+
+    monkeypatch.setattr(cluster_of_workers, "time", SimpleNamespace(sleep=pause))
+    with Client(scheduler.address, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client:
+        scheduler.process.send_signal(signal.SIGSTOP)
+        monkeypatch.setattr(cluster_of_workers, "ANSWER_S", 0.2)
+        assert Scheduler(client, "").workers() == [cluster["worker"].address]
+    assert pauses
 
 
 def test_a_port_that_is_taken_is_one_line(cache: Path, cluster: dict[str, Node]) -> None:
