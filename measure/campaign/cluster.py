@@ -36,8 +36,8 @@ from measure.run.aliases import distinct
 from measure.sites.completeness import digest
 
 CONNECT_TIMEOUT_S = 30
-# How long the scheduler may take to list its workers. Dask never ends a question that was under way when the connection
-# was lost.
+# How long the scheduler may take to list its workers. Without this limit, a question that was under way when the
+# connection was lost did not end.
 ANSWER_S = 30.0
 # The interval at which the list of workers is fetched, since Dask does not report newcomers and losses (s).
 LOOK_S = 2.0
