@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from support.leaks import own_groups
 from support.processes import awaited_descendants, descendants, still_there
 from support.programs import is_called, server_programs
 
@@ -64,7 +65,7 @@ def test_a_kill_in_the_quiet_time_ends_one_of_two_loads_and_no_more(victim: str,
     below: dict[int, str] = {}
     for folder in folders:
         folder.mkdir(parents=True)
-    with idle_priority() as idle, ExitStack() as ends:
+    with idle_priority(own_groups()) as idle, ExitStack() as ends:
         if not idle:
             pytest.skip("needs idle priority")
         loads: list[Load] = []

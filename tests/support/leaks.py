@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,15 @@ GROUPS = "eyelevel-tests-"
 
 # How long a process may take to end after it was asked to.
 END_TIMEOUT_S = 5.0
+
+
+def own_groups() -> str:
+    """The first letters of the names of control groups of one test alone.
+
+    A process tries idle priority once for each such beginning of names. So with this one, it is tried anew: beside
+    other tests, it may not have held.
+    """
+    return f"{GROUPS}{uuid.uuid4()}-"
 
 
 def processes_marked(mark: str, timeout_s: float = END_TIMEOUT_S) -> list[str]:

@@ -22,6 +22,7 @@ import pytest
 from factories import ROW
 from rich.console import Console
 from support.lanes import CoresMethod, lane_thread
+from support.leaks import own_groups
 from support.scripted import ScriptedSlot, row_of, scripted_campaign, work_of
 
 from base.errors import EyelevelError
@@ -324,7 +325,7 @@ def test_loads_that_share_processors_count_and_their_busy_beginnings_do_not_meet
     measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO()), lanes=campaign.lanes), measure_in_lanes)
     one, other = (row for row in read_rows(campaign.folder) if row.valid)
     assert {one.lane, other.lane} == {1, 2}
-    with idle_priority() as idle:
+    with idle_priority(own_groups()) as idle:
         for row in (one, other):
             assert json.loads((campaign.folder / row.folder / ATTEMPT).read_text())["started_idle"] == bool(idle)
     times = [json.loads((campaign.folder / row.folder / TIMES).read_text()) for row in (one, other)]

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from threading import Event, Thread
 
 import psutil
 import pytest
-from support.leaks import GROUPS
+from support.leaks import own_groups
 
 from base.errors import EyelevelError
 from base.processes import first_readable, pidfd
@@ -141,7 +140,7 @@ def test_a_busy_process_takes_nothing_from_a_thread_that_waits_for_another_threa
 
 
 def test_what_holds_leaves_nothing_behind() -> None:
-    prefix, cores = f"{GROUPS}{uuid.uuid4()}-", os.sched_getaffinity(0)
+    prefix, cores = own_groups(), os.sched_getaffinity(0)
     with idle_priority(prefix):
         pass
     assert groups(prefix) == set() and os.sched_getaffinity(0) == cores
@@ -150,7 +149,7 @@ def test_what_holds_leaves_nothing_behind() -> None:
 @pytest.mark.needs_root
 def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_group_and_a_living_ones_is_not() -> None:
     # Other measurements at the same time remove groups with the usual prefix.
-    prefix = f"{GROUPS}{uuid.uuid4()}-"
+    prefix = own_groups()
     try:
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
         elsewhere = Path(tempfile.mkdtemp(prefix="eyelevel-test-", dir=place.parent))
@@ -183,5 +182,5 @@ def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_gr
 def test_where_no_way_holds_there_is_no_idle_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("measure.host.idle_priority.holds", lambda _way: False)
     # A process tries the methods once for each prefix.
-    with idle_priority(f"{GROUPS}{uuid.uuid4()}-") as idle:
+    with idle_priority(own_groups()) as idle:
         assert idle is None

@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import uuid
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.leaks import GROUPS
+from support.leaks import own_groups
 
 from base.errors import EyelevelError
 from measure.host.quota import PREFIX, checked_share, hierarchy, new_group, remove_abandoned
@@ -20,7 +19,7 @@ MAKE_FOLDER = tempfile.mkdtemp
 PATIENCE_S = 120.0
 # Other tests and sessions make groups and remove abandoned ones at the same time; this prefix keeps this session's
 # apart.
-OWN = f"{GROUPS}{uuid.uuid4()}-"
+OWN = own_groups()
 QUOTA = (
     sys.executable,
     "-c",

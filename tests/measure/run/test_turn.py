@@ -14,6 +14,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
+from support.leaks import own_groups
 from support.processes import awaited_descendants, still_there
 
 from base.errors import EyelevelError
@@ -201,7 +202,7 @@ def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_loa
     folders = [tmp_path / name for name in ("visit", "return", "next")]
     for folder in folders:
         folder.mkdir()
-    with idle_priority() as idle, ExitStack() as ends:
+    with idle_priority(own_groups()) as idle, ExitStack() as ends:
         if not idle:
             pytest.skip("needs idle priority")
         loads = [ends.enter_context(Load(settings[0], folders[0]))]
