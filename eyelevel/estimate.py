@@ -7,6 +7,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.words import in_bytes, in_words, plural
+from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT, RUNS, read_given_up, read_rows
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import Forecast, forecast
@@ -37,17 +38,18 @@ class Estimate:
         return f"{at_most}{plural('run', self.runs)}: {size}"
 
 
-def estimate(campaign: Campaign) -> Estimate:
-    """The estimate for `campaign`, in its lanes. Raises EyelevelError."""
+def estimate(campaign: Campaign, enough: Enough = never_enough) -> Estimate:
+    """The estimate for `campaign`, in its lanes, without cells that have `enough` runs. Raises EyelevelError."""
     rows = read_rows(campaign.folder) if (campaign.folder / RUNS).is_file() else []
     store, plan = FolderStore(campaign.folder, rows), campaign.plan()
-    given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}
+    ended = {(one.site, one.network) for one in read_given_up(campaign.folder)}
+    ended |= set(enough(campaign.folder)) if rows else set()
     elsewhere = store.made_elsewhere(plan)
     blocks = [
         [
             run
             for run in block
-            if store.is_open(run, campaign.repeats) and run.cell not in given_up and run not in elsewhere
+            if store.is_open(run, campaign.repeats) and run.cell not in ended and run not in elsewhere
         ]
         for block in plan
     ]

@@ -77,15 +77,17 @@ def carry_out(
     lock = nullcontext() if options.dask else measuring_alone(left_s)
     with lock, interruptible(campaign.folder, options.again):
         budget = None if options.budget_s is None else Budget.of(options.budget_s - options.after_s)
-        expected = estimate(campaign)
-        wanted = pending_validation(campaign) if options.validate and not options.dask else None
+        expected = estimate(campaign, enough)
+        validates = expected.runs and options.validate and not options.dask
+        wanted = pending_validation(campaign) if validates else None
         first_s = validation_s(len(wanted.networks), len(wanted.protocols)) if wanted else 0.0
         if budget and expected.runs and budget.seconds < (least_s := first_s + expected.first_s):
             raise EyelevelError(
                 f"the budget is too small for {'validation and ' if wanted else ''}the first runs; give at least "
                 f"BUDGET={budget_for(least_s + options.after_s)}"
             )
-        print_line(console, f"{expected}{f', after about {in_words(first_s)} of validation' if first_s else ''}")
+        if expected.runs:
+            print_line(console, f"{expected}{f', after about {in_words(first_s)} of validation' if first_s else ''}")
         for line in announcement(campaign):
             print_line(console, line)
         require_space(expected.forecast.bytes, campaign.folder.parent)
@@ -95,11 +97,15 @@ def carry_out(
             checks = validate_pending(campaign.folder, wanted)
             outcomes = outcomes_in_words((check.measured, check.passed) for check in checks)
             print_line(console, f"networks and protocols are as configured: {outcomes}")
-        when_validated()
+        if expected.runs:
+            when_validated()
+        else:
+            # The engine may yet reject an earlier run when it compares it with others: nothing is validated to repeat it.
+            budget = Budget.of(0)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=campaign.lanes)
         if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):
-            text = f"the budget is used up; {plural('run', open_runs)} left; to resume: {options.again}"
-            print_line(console, text)
+            why = "the budget is used up" if expected.runs else "earlier runs were rejected"
+            print_line(console, f"{why}; {plural('run', open_runs)} left; to resume: {options.again}")
 
 
 def note_priority(campaign: Campaign, console: Console) -> None:

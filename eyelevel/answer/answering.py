@@ -92,10 +92,14 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
     left_s = budget.remaining_s - other_s
     if campaign.auto and not request.document:
         campaign = replace(campaign, runs=affordable_runs(campaign, budget, other_s))
-    expected_s = estimate(campaign).forecast.seconds
+    enough = enough_runs if campaign.auto else never_enough
+    expected = estimate(campaign, enough)
+    expected_s = expected.forecast.seconds
     progress.left_s["measure"] = min(expected_s, max(0.0, left_s)) if request.is_limited else expected_s
     if not options["validate"]:
         progress.skips("validate", "not asked for")
+    elif not expected.runs:
+        progress.skips("validate", "no run is to be made")
     elif wanted := pending_validation(campaign):
         progress.left_s["validate"] = validation_s(len(wanted.networks), len(wanted.protocols))
         progress.begins("validate", "networks and protocols")
@@ -111,7 +115,6 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
     how = MeasuringOptions(
         again, plain=options["plain"], validate=options["validate"], budget_s=budget_s, after_s=REPORT_S
     )
-    enough = enough_runs if campaign.auto else never_enough
     carry_out(campaign, how, progress.console, enough, when_validated=begin_measuring)
     if campaign.auto and (saved := saving(campaign.folder, enough_runs(campaign.folder))).runs:
         print_line(progress.console, saved_line(saved))

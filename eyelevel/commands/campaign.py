@@ -50,11 +50,20 @@ def main(**options: Any) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    suggest(after_campaign(measured(options, console)))
+    folder, is_auto = measured(options, console)
+    from analysis.report.first_answer import report
+
+    report(folder, console)
+    if is_auto:
+        from analysis.stopping import saved_line, saving
+
+        print_line(console, saved_line(saving(folder, enough_runs(folder))))
+    suggest(after_campaign(folder))
 
 
-def measured(options: dict[str, Any], console: Console, again: str = "") -> Path:
-    """Measure, or resume, the campaign that the command's `options` describe, and print its results; return its folder.
+def measured(options: dict[str, Any], console: Console, again: str = "") -> tuple[Path, bool]:
+    """Measure, or resume, the campaign that the command's `options` describe; return its folder, and whether it ends
+    when it has decided (`RUNS=auto`).
 
     `again`: the command line that resumes it, if that is not `make campaign`. Raises EyelevelError.
     """
@@ -85,14 +94,7 @@ def measured(options: dict[str, Any], console: Console, again: str = "") -> Path
     how = MeasuringOptions.take(options, again=again, unnamed=unnamed, budget_s=budget_s)
     enough = enough_runs if campaign.auto else never_enough
     carry_out(campaign, how, console, enough, no_announcement if original else announcement)
-    from analysis.report.first_answer import report
-
-    report(folder, console)
-    if campaign.auto:
-        from analysis.stopping import saved_line, saving
-
-        print_line(console, saved_line(saving(folder, enough_runs(folder))))
-    return folder
+    return folder, campaign.auto
 
 
 def announcement(campaign: Campaign) -> list[str]:

@@ -39,11 +39,11 @@ def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], lis
     """A function that runs the command, whose loads are simulated, and returns the lines that it prints."""
     draw_nothing(monkeypatch)
 
-    def measured(options: dict[str, Any], console: Console, again: str) -> Path:
+    def measured(options: dict[str, Any], console: Console, again: str) -> tuple[Path, bool]:
         assert again.startswith("make try")
         assert (options["net"], options["proto"], options["sites"]) == (NETWORK, ",".join(PROTOCOLS), SITE)
         assert (options["runs"], options["hypotheses"]) == (str(RUNS_OF_EACH), QUESTION)
-        return simulated(options["results"] / options["name"])
+        return simulated(options["results"] / options["name"]), False
 
     monkeypatch.setattr(campaign, "measured", measured)
 

@@ -178,6 +178,20 @@ def test_a_budget_too_small_for_validation_and_a_block_is_refused_before_validat
         carry_out(campaign, MeasuringOptions("again", budget_s=5.0, validate=False), console)
 
 
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+def test_a_campaign_without_open_runs_is_not_validated(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def validate(*_: object) -> None:
+        raise AssertionError("it validates")
+
+    monkeypatch.setattr("eyelevel.measuring.validate_pending", validate)
+    output = io.StringIO()
+    carry_out(replace(campaign, sites={}), MeasuringOptions("again"), Console(file=output, width=200))
+    assert output.getvalue().startswith("nothing is measured: no planned run is left")
+
+
 def test_a_campaign_that_ends_within_its_budget_leaves_nothing_open(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
