@@ -28,7 +28,7 @@ def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
     There is a row only if, for at least one run number, the original's run and the variant's run both count. Columns:
     variant, original, network, protocol, metric, pairs (two such runs are a pair if they were measured in one block),
-    change (of the variant's time, as a share) with low and high, p and equivalence_p (for
+    change (of the variant's time, as a share) with low and high (NaN with too few pairs), p and equivalence_p (for
     `hypotheses.equivalence_margin`), both also corrected by Benjamini and Hochberg's false discovery rate over the
     table, and verdict. Without pairs all statistics are NaN, and the verdict is not decided.
     """
@@ -50,7 +50,9 @@ def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
             if not np.isfinite(ratios).any():
                 continue
             paired = np.where(is_one_block[is_here], ratios, np.nan)
-            columns = contrast_columns(mean_over_sites(paired[None]), hypotheses.confidence, CHANGE, margin)
+            columns = contrast_columns(
+                mean_over_sites(paired[None]), hypotheses.confidence, CHANGE, margin, where_known=True
+            )
             numbers = [float(columns[name]) for name in (*CHANGE, *TESTS)]
             rows.append([variant, original, network, protocol, metric, int(counts(paired)), *numbers])
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if not name.endswith(("_corrected", "verdict"))])

@@ -100,7 +100,7 @@ def carry_out(
         if expected.runs:
             when_validated()
         else:
-            # The engine may yet reject an earlier run when it compares it with others: nothing is validated to repeat it.
+            # The engine may reject an earlier run now, by comparing it with others. It is repeated after a validation.
             budget = Budget.of(0)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=campaign.lanes)
         if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):

@@ -99,8 +99,8 @@ def question(findings: Findings) -> str:
     if declared.origin.is_post_hoc:
         promise = ""
     return (
-        f"Is {listing(pairs)}, by {listing(metrics)}, on {listing(networks)}, averaged over the sites? These are "
-        f"{plural('comparison', tests)}.{promise}"
+        f"Is {listing(pairs)}, by {listing(metrics)}, on {listing(networks)}, averaged over the sites? "
+        f"{'This is' if tests == 1 else 'These are'} {plural('comparison', tests)}.{promise}"
     )
 
 

@@ -82,7 +82,7 @@ def identity(campaign: CampaignTable) -> str:
         f"Campaign {campaign.name}",
         *([f"begun on {moment(document.begun_at)}"] if document.begun_at else []),
         *([f"Eyelevel commit {commit}"] if commit else []),
-        f"{plural('run', int(runs['valid'].sum()))} that count, of {plural('attempt', len(runs))}",
+        f"{plural('run', int(runs['valid'].sum()))} that count",
     ]
     return ", ".join(parts) + "."
 

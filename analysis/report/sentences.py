@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.attempts import SETTING
+from analysis.attempts import RUN, SETTING
 from analysis.balance import place_test
 from analysis.findings import Findings
 from analysis.paper.comparison import PAPER_SITES
@@ -34,6 +34,7 @@ from analysis.stopping import decided_cells, saving
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from base.words import in_words
 from dataset.metrics import time_names
+from dataset.plan import read_plan
 from dataset.table import GivenUp, read_given_up
 from tuning.devices import described
 
@@ -42,9 +43,8 @@ HEADLINE = "si"
 
 
 def scope(findings: Findings) -> str:
-    """The scope of the measurement, in a sentence."""
-    campaign, runs, measured = findings.campaign, findings.campaign.runs, len(findings.samples.sites)
-    least, most = runs_per_setting(findings)
+    """The scope of the measurement, and how many of its runs were planned, tried and count."""
+    campaign, measured = findings.campaign, len(findings.samples.sites)
     networks, protocols = (
         [label(name) for name in names]
         for names in (
@@ -56,11 +56,17 @@ def scope(findings: Findings) -> str:
     sites = plural("site", measured) if planned <= measured else f"{measured} of {plural('site', planned)}"
     names = [described(name) for name in campaign.browsers]
     browsers = f" in {listing(names)} ({names[0]} where no browser is named)" if len(names) > 1 else ""
-    return (
-        f"{sites} on {listing(networks)} over {listing(protocols)}{browsers}: "
-        f"{len(runs)} attempts, of which {int(runs['valid'].sum())} count, {span(least, most)} valid "
-        f"{'run' if most == 1 else 'runs'} of each setting."
-    )
+    return f"{sites} on {listing(networks)} over {listing(protocols)}{browsers}. {account(findings)}"
+
+
+def account(findings: Findings) -> str:
+    """How many runs were planned, if the campaign has its plan; how many were tried, and how many of these count."""
+    campaign, runs = findings.campaign, findings.campaign.runs
+    planned, tried = sum(map(len, read_plan(campaign.folder))), runs.groupby(RUN).ngroups
+    text = f"{planned:,} runs were planned, {tried:,} were tried" if planned else f"{tried:,} runs were tried"
+    each = span(*runs_per_setting(findings))
+    count = f"{int(runs['valid'].sum()):,} count: {each} of each setting"
+    return f"{text} ({plural('attempt', len(runs))}), and {count}."
 
 
 def runs_per_setting(findings: Findings) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from analysis.runs import records, rows_of
 from analysis.statistics.confirmatory import CONFIRMATORY
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.samples import OVER_SITES
-from analysis.text import label, level
+from analysis.text import label, level, plural
 
 # Notes of the verdicts' table: for a campaign that might have stopped earlier, and for one that did.
 AT_ONCE = " Intervals hold at all looks at once."
@@ -47,7 +47,7 @@ def confirmatory(findings: Findings) -> ReportTable:
     data, margin = verdict_table(findings), equivalence_margin(findings.declared, findings.campaign)
     is_shrunken = data["gain_shrunken"].notna().any()
     stopping = (AT_ONCE if has_wide_intervals(findings) else "") + (SHRUNKEN if is_shrunken else "")
-    values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
+    values = {"tests": plural("test", len(data)), "margin": margin, "stopping": stopping, **declared_values(findings)}
     table = report_table("confirmatory", data, **values)
     texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")
     texts = texts.assign(verdict=[marked(findings, row) for row in records(data)])

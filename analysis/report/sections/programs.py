@@ -44,7 +44,7 @@ columns = [
 note = "Change of the ratio: by how much compared / reference is larger with these programs than with those that they \
 are compared with, within blocks, on average over the sites of this campaign; +5 % means that QUIC's lead is smaller \
 by that. Each row changes one program, a server or the browser; how else the settings of two servers differ, the text \
-above says. {tests} tests, corrected by Holm's method. Depends: corrected p < {significant_p}. Does not depend: shown \
+above says. Corrected by Holm's method over {tests}. Depends: corrected p < {significant_p}. Does not depend: shown \
 to change by less than {program_margin} (two one-sided tests). Not decided: neither."
 
 [program_gains]
@@ -68,7 +68,11 @@ def sections(findings: Findings) -> list[Section]:
     if differences.empty:
         return []
     gains = program_gains(campaign, findings.samples, declared)
-    values = {"tests": len(differences), "program_margin": level(PROGRAM_MARGIN), **declared_values(findings)}
+    values = {
+        "tests": plural("test", len(differences)),
+        "program_margin": level(PROGRAM_MARGIN),
+        **declared_values(findings),
+    }
     section = Section(
         NAME,
         "Does it hold with other programs?",

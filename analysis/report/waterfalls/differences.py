@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.report.waterfalls.loads import Load, LoadedRequest
-from analysis.text import ms, plural, signed_ms
+from analysis.text import ms, plural
 from dataset.har import comparable_url
 
 # A difference of starts or durations is marked if it exceeds the larger of two thresholds: a thirtieth of a second,
@@ -121,9 +121,9 @@ def differences(
         return ["only in B" if second else "only in A"]
     texts = []
     if abs(later := second.start_ms - first.start_ms) > threshold_ms:
-        texts.append(f"starts {signed_ms(later)} ms")
+        texts.append(f"B starts {ms(abs(later))} ms {'later' if later > 0 else 'sooner'}")
     if abs(longer := second.duration_ms - first.duration_ms) > threshold_ms:
-        texts.append(f"takes {signed_ms(longer)} ms")
+        texts.append(f"B takes {ms(abs(longer))} ms {'more' if longer > 0 else 'less'}")
     if moved:
         texts.append("other order")
     # Firefox does not report the priority.
@@ -141,7 +141,7 @@ def differences(
 def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> str:
     """The differences between two loads, in words."""
     both = [row for row in rows if all(row.requests)]
-    words = Counter(text.partition(" ")[0] for row in both for text in row.differences)
+    words = Counter(word for row in both for text in row.differences for word in text.split()[:2])
     alone = [sum(row.requests[1 - side] is None for row in rows) for side in (0, 1)]
     return (
         f"Both loads have {plural('request', len(both))} in common: {words['starts']} differ in start and "

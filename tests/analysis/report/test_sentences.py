@@ -5,15 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from support.worlds import World, campaign
 
 from analysis import hypotheses
 from analysis.report.conclusion import findings_of
 from analysis.report.sections.paper import gains_by_site
-from analysis.report.sentences import runs_per_setting, scope, warnings
+from analysis.report.sentences import account, runs_per_setting, scope, warnings
 from analysis.runs import CampaignTable
-from dataset.table import WITHDRAWN, GivenUp, write_given_up
+from dataset.plan import write_plan
+from dataset.table import WITHDRAWN, GivenUp, Run, write_given_up
 
 WORLD = campaign(World(sites=4, runs=6), 1)
 SITES: dict[str, dict[str, Any]] = {f"s0{number}": {} for number in range(4)}
@@ -29,16 +31,16 @@ def without(column: str, value: str) -> CampaignTable:
 
 def test_a_whole_campaign_has_what_it_was_to_have() -> None:
     findings = findings_of(TABLE, hypotheses.load())
-    assert scope(findings).startswith("4 sites on DSL and LTE over TCP, TCP+ and QUIC: ")
+    assert scope(findings).startswith("4 sites on DSL and LTE over TCP, TCP+ and QUIC. ")
     assert runs_per_setting(findings) == (6, 6)
 
 
 @pytest.mark.parametrize(
     ("column", "value", "beginning"),
     [
-        ("site", "s01", "3 of 4 sites on DSL and LTE over TCP, TCP+ and QUIC: "),
-        ("protocol", "quic", "4 sites on DSL and LTE over TCP, TCP+ and QUIC: "),
-        ("network", "lte", "4 sites on DSL and LTE over TCP, TCP+ and QUIC: "),
+        ("site", "s01", "3 of 4 sites on DSL and LTE over TCP, TCP+ and QUIC. "),
+        ("protocol", "quic", "4 sites on DSL and LTE over TCP, TCP+ and QUIC. "),
+        ("network", "lte", "4 sites on DSL and LTE over TCP, TCP+ and QUIC. "),
     ],
 )
 def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginning: str) -> None:
@@ -46,7 +48,20 @@ def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginni
     findings = findings_of(without(column, value), hypotheses.load())
     assert scope(findings).startswith(beginning)
     assert runs_per_setting(findings) == (0, 6)
-    assert "0 to 6 valid runs of each setting" in scope(findings)
+    assert "0 to 6 of each setting" in scope(findings)
+
+
+def test_runs_that_were_planned_tried_and_count_are_one_account(tmp_path: Path) -> None:
+    """Two attempts at a run are one run, and planned runs without an attempt were not tried."""
+    runs, tried = TABLE.runs, len(TABLE.runs)
+    again = runs[:1].assign(valid=False, reason="film_unclean: no")
+    findings = findings_of(
+        replace(TABLE, runs=pd.concat([again, runs], ignore_index=True), folder=tmp_path), hypotheses.load()
+    )
+    end = f"{tried} were tried ({tried + 1} attempts), and {tried} count: 6 of each setting."
+    assert account(findings) == end.replace("were", "runs were")
+    write_plan(tmp_path, [(Run("s01", "dsl", "tcp", number),) for number in range(1000)])
+    assert account(findings) == f"1,000 runs were planned, {end}"
 
 
 def test_what_was_withdrawn_is_said_with_the_reason(tmp_path: Path) -> None:

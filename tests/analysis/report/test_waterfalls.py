@@ -97,8 +97,8 @@ def test_only_what_differs_by_more_than_the_threshold_is_marked() -> None:
     first = load_of(("/", 0, 100), ("/a", 100, 200), ("/b", 100, 200), ("/c", 300, 400))
     second = load_of(("/", 0, 149), ("/a", 151, 251), ("/b", 149, 300), ("/d", 300, 400))
     assert differing(first, second) == {
-        "/a": ("starts +51 ms",),
-        "/b": ("takes +51 ms",),
+        "/a": ("B starts 51 ms later",),
+        "/b": ("B takes 51 ms more",),
         "/c": ("only in A",),
         "/d": ("only in B",),
     }
