@@ -165,7 +165,8 @@ run() { # STEP POSITION
     printf '%s: done in %s%s\n' "$title" "$(duration "$started")" "$(time_left)"
   else
     tail -n 25 "$log" >&2
-    fail "$title failed: $remedy. Its log is $log; 'make setup' continues from here"
+    [[ $remedy == *\? ]] || remedy+=.
+    fail "$title failed ($(reason "$log")): $remedy Its log is $log; 'make setup' continues from here"
   fi
 }
 
@@ -198,6 +199,18 @@ show() { # TITLE LOG
     fi
   done
   printf '%s' "$CLEAR"
+}
+
+# The line of a log that says most about a failure: the last one on a cause that programs do not name in their last line,
+# otherwise the last one on an error, or the last one.
+reason() { # LOG
+  local pattern
+  for pattern in 'certificate|could not resolve|timed out|refused|unreachable|no space left|denied' '\<error\>' .; do
+    if grep -iE "$pattern" "$1" | tail -n 1 | cut -c -160 | grep .; then
+      return
+    fi
+  done
+  echo "it printed nothing"
 }
 
 duration() { # SINCE

@@ -224,12 +224,14 @@ def test_what_is_unknown_is_refused_with_what_there_is_before_anything_is_done(c
 
 
 def test_a_failed_step_is_told_in_one_line_and_the_next_setup_goes_on_from_it(checkout: Checkout) -> None:
-    checkout.add_step("2-second", "echo something broke; ls /nonexistent; echo never printed")
+    errors = "echo 'SSL: certificate verify failed'; echo 'ERROR: no such package'"
+    checkout.add_step("2-second", f"echo something broke; {errors}; ls /nonexistent; echo never printed")
     checkout.add_step("3-third")
     status, said = checkout.setup()
     log = checkout.cache / "log" / "2-second.log"
     assert status == 1
-    assert f"eyelevel: [2/3] the second step failed: look for second. Its log is {log};" in said.splitlines()[-1]
+    failed = "[2/3] the second step failed (SSL: certificate verify failed): look for second."
+    assert f"eyelevel: {failed} Its log is {log};" in said.splitlines()[-1]
     assert "something broke" in said
     assert "something broke" in log.read_text()
     assert "never printed" not in said
