@@ -19,6 +19,7 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from base.bounded import TooLong, parse_json, read_regular
 from base.errors import EyelevelError
@@ -238,8 +239,21 @@ def _page_of(entry: dict[str, Any]) -> str:
 
 
 def _url_of(entry: dict[str, Any]) -> str:
+    """The URL of the request, as it was sent if that is known; "" if there is none.
+
+    Browsertime escapes characters that Chromium sends as they are, such as `{` in a query. Over HTTP/2 and HTTP/3, the
+    field `:path` has what was sent.
+    """
     request = entry.get("request")
-    return str(request.get("url", "")) if isinstance(request, dict) else ""
+    if not isinstance(request, dict):
+        return ""
+    url, fields = str(request.get("url", "")), request.get("headers")
+    server, fields = re.match("https?://[^/?#]*", url), fields if isinstance(fields, list) else []
+    for field in fields:
+        if server and isinstance(field, dict) and field.get("name") == ":path" and isinstance(field.get("value"), str):
+            sent = server[0] + field["value"]
+            return sent if unquote(sent) == unquote(url.partition("#")[0]) else url
+    return url
 
 
 def write(site: Site, path: Path) -> None:
@@ -358,7 +372,7 @@ def _exchange(entry: dict[str, Any], changes: list[str], budget: Budget, *, in_u
         request, response = entry["request"], entry["response"]
         if request["url"].startswith(WEBSOCKET_SCHEMES):
             raise MalformedMessage("is a WebSocket, which cannot be replayed")
-        url = normal_url(request["url"])
+        url = normal_url(_url_of(entry))
         method, request_headers = str(request["method"]), _headers(request.get("headers"))
         return Exchange(
             method=method,

@@ -339,3 +339,19 @@ def test_content_and_fields_come_back_byte_for_byte(
     assert [field for field in response.headers if field[0] != "Content-Length"] == [
         field for field in sent if field[0] != "Content-Length"
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "path", "sent"),
+    [
+        ("https://a.example/x?q=%7B1%7C2%7D", "/x?q={1|2}", "https://a.example/x?q={1|2}"),
+        ("https://a.example/x?q=%7B1%7D", "/x?q=%7B1%7D", "https://a.example/x?q=%7B1%7D"),
+        ("https://a.example/x?q=%7B1%7D", "/y", "https://a.example/x?q=%7B1%7D"),
+    ],
+    ids=["as Browsertime writes it", "as it was sent", "of another request"],
+)
+def test_a_url_is_imported_as_it_was_sent_over_http_2(written: str, path: str, sent: str, tmp_path: Path) -> None:
+    """A request of the replay that asks for `{` finds its recording only under this URL."""
+    of_query = entry(written)
+    of_query["request"]["headers"] = [{"name": ":path", "value": path}]
+    assert [exchange.url for exchange in imported([entry(), of_query], tmp_path).exchanges] == [PAGE, sent]

@@ -56,6 +56,16 @@ class Browser(Session):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._devtools("Emulation.setEmulatedMedia", {"features": features})
 
+    def screenshot(self, width: int, height: int, top: str = "html") -> bytes:
+        """`height` pixels of the page, which is `width` pixels wide, from the first element of the CSS selector `top`
+        on, as PNG."""
+        # The window is higher than the page, so that there is no scrollbar, and nothing sticks to an edge.
+        metrics = {"width": width, "height": 15_000, "deviceScaleFactor": 1, "mobile": False}
+        self._devtools("Emulation.setDeviceMetricsOverride", metrics)
+        y = self.run("return document.querySelector(arguments[0]).getBoundingClientRect().top", top)
+        clip = {"x": 0, "y": y, "width": width, "height": height, "scale": 1}
+        return base64.b64decode(self._devtools("Page.captureScreenshot", {"clip": clip})["data"])
+
     def print_page(self) -> bytes:
         """The page printed on A4, as PDF."""
         paper = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}

@@ -7,7 +7,7 @@ writes the figure, and prints its caption. With the folder of a campaign of `mak
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -18,7 +18,7 @@ import pandas as pd
 
 from analysis import hypotheses
 from analysis.figures import figure4
-from analysis.figures.films import strips, typical
+from analysis.figures.films import Strip, strips, typical
 from analysis.figures.style import BLACK, BLUE, DARK, VERMILION
 from analysis.runs import load, records, rows_of
 from analysis.statistics.outcomes import FASTER, NOT_DECIDED
@@ -143,13 +143,18 @@ def write_films(folder: Path) -> None:
     runs = load(folder).runs
     shots = [typical(runs, folder, SITE, NETWORK, protocol) for protocol in PROTOCOLS]
     both = [replace(shot, metrics={"lvc": shot.metrics["lvc"]}) for shot in shots if shot]
-    films = strips(both, FILM_FRAMES)
+    draw_films(strips(both, FILM_FRAMES), FILM_INCHES, FILMS, DARK_FILMS)
+
+
+def draw_films(films: Sequence[Strip], inches: float, light: Path, dark: Path) -> None:
+    """Draw the strips of `films`, so many `inches` wide, as the pictures `light` and `dark`, for pages of these
+    colours."""
     ink = ("text.color", "axes.labelcolor")
-    themes: dict[Path, dict[Any, str]] = {FILMS: {}, DARK_FILMS: dict.fromkeys(ink, DARK[BLACK])}
+    themes: dict[Path, dict[Any, str]] = {light: {}, dark: dict.fromkeys(ink, DARK[BLACK])}
     for path, colors in themes.items():
         with mpl.rc_context(colors):
-            drawn = figure4.draw(films, FILM_INCHES)
-            drawn.savefig(path, dpi=FILM_DPI, transparent=path == DARK_FILMS)
+            drawn = figure4.draw(films, inches)
+            drawn.savefig(path, dpi=FILM_DPI, transparent=path == dark)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from analysis.figures.films import Strip
 from analysis.report.page import jpeg
-from analysis.report.waterfalls.differences import Row, default_threshold_ms, rows_of_loads, summary
+from analysis.report.waterfalls.differences import FRAME_MS, Row, default_threshold_ms, rows_of_loads, summary
 from analysis.report.waterfalls.loads import PHASES, Load, LoadedRequest, read_load
 from analysis.text import NOTHING, file_name, label, label_with_title, listing, ms, plural, signed_ms, unit
 from base.errors import EyelevelError
@@ -196,7 +196,8 @@ def strip(load: Load, axis: Axis) -> list[tuple[float, str]]:
     """Pictures of the load's film as JPEG (data URLs), each with its time; empty without a film."""
     if not (film := film_of(load.folder, load.campaign)):
         return []
-    times_ms = [axis.end_ms * place / STRIP_PICTURES for place in range(STRIP_PICTURES)]
+    # At the navigation, the film may still show the mark of its start.
+    times_ms = [max(FRAME_MS, axis.end_ms * place / STRIP_PICTURES) for place in range(STRIP_PICTURES)]
     pictures = [jpeg(pixels, PICTURE_WIDTH, QUALITY) for pixels in frames(film, times_ms)]
     return list(zip(times_ms, pictures, strict=True))
 
