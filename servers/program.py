@@ -132,8 +132,8 @@ def _files(protocol: Protocol) -> list[Path]:
 
 
 def _readable(protocol: Protocol) -> list[Path]:
-    """What the jail of a program can read: the folder of each file that its command names. Of Python in a virtual
-    environment, this is the environment."""
+    """The files and folders that a program can read: the folder of each file that its command names. The folder of a
+    virtual environment's Python is the environment."""
     folders = []
     for file in _files(protocol):
         environment = file.parent.parent

@@ -34,6 +34,10 @@ func main() {
 			for i, value := range response.Header["Pragma"] {
 				response.Header["Pragma"][i] = strings.TrimPrefix(value, "eyelevel:")
 			}
+			// Go guesses a Content-Type that is missing, and does not send one that is invalid.
+			if response.Header.Get("Content-Type") == "" {
+				response.Header.Set("Content-Type", "\x7f")
+			}
 			return nil
 		},
 	}

@@ -6,6 +6,7 @@ h3_server.py ADDRESS PORT CERTIFICATE KEY UPSTREAM
 import asyncio
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.client import HTTPConnection
 
 from aioquic.asyncio import QuicConnectionProtocol, serve
@@ -42,11 +43,11 @@ class Connection(QuicConnectionProtocol):
             if isinstance(part, HeadersReceived):
                 self.requests[part.stream_id] = part.headers
             if isinstance(part, HeadersReceived | DataReceived) and part.stream_ended:
-                asyncio.ensure_future(self.respond(part.stream_id))
+                answered = asyncio.get_running_loop().run_in_executor(POOL, answer, self.requests.pop(part.stream_id))
+                answered.add_done_callback(partial(self.respond, part.stream_id))
 
-    async def respond(self, stream):
-        loop = asyncio.get_running_loop()
-        headers, body = await loop.run_in_executor(POOL, answer, self.requests.pop(stream))
+    def respond(self, stream, answered):
+        headers, body = answered.result()
         self.http.send_headers(stream, headers)
         self.http.send_data(stream, body, end_stream=True)
         self.transmit()

@@ -92,6 +92,20 @@ def test_a_child_is_counted_for_what_its_name_says() -> None:
         assert samples.run_ms[SERVERS][-1] == 0
 
 
+def test_a_script_of_the_users_is_a_server_whatever_its_interpreter(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text("import sys\nprint(flush=True)\nsys.stdin.read()\n")
+    own = {sys.executable: "", str(script): ""}
+    for file, role in ((script, SERVERS), (tmp_path / "other.py", REST)):
+        file.write_text(script.read_text())
+        with subprocess.Popen([sys.executable, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout and process.stdout.readline()
+            with closing(kernel_account()) as account:
+                sample = Sampler(process.pid, BROWSER, own, account)
+                sample.sample()
+            assert sum(sample.run_ms[SERVERS]) > 0 if role == SERVERS else sum(sample.run_ms[SERVERS]) == 0
+
+
 def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> None:
     process = subprocess.Popen(["sleep", "100"])
     account = Fixed(ProcessTimes(2_000_000, 1_000_000))
