@@ -95,13 +95,13 @@ def test_a_child_is_counted_for_what_its_name_says() -> None:
 def test_a_script_of_the_users_is_a_server_whatever_its_interpreter(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text("import sys\nprint(flush=True)\nsys.stdin.read()\n")
-    own = {sys.executable: "", str(script): ""}
+    programs = {sys.executable: "", str(script): ""}
     for file, role in ((script, SERVERS), (tmp_path / "other.py", REST)):
         file.write_text(script.read_text())
         with subprocess.Popen([sys.executable, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout and process.stdout.readline()
             with closing(kernel_account()) as account:
-                sample = Sampler(process.pid, BROWSER, own, account)
+                sample = Sampler(process.pid, BROWSER, programs, account)
                 sample.sample()
             assert sum(sample.run_ms[SERVERS]) > 0 if role == SERVERS else sum(sample.run_ms[SERVERS]) == 0
 
