@@ -26,7 +26,7 @@ from eyelevel.estimate import delayed_sites, estimate, left_s, pending_validatio
 from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.program import INTERRUPTED
-from eyelevel.requirements import require_measurable
+from eyelevel.requirements import require_measurable, require_programs
 from measure.campaign.budget import Budget, budget_for
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
@@ -93,6 +93,7 @@ def carry_out(
         require_space(expected.forecast.bytes, campaign.folder.parent)
         if not options.dask:
             note_priority(campaign, console)
+            require_programs(campaign)
         if wanted:
             checks = validate_pending(campaign.folder, wanted)
             outcomes = outcomes_in_words((check.measured, check.passed) for check in checks)

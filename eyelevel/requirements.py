@@ -11,12 +11,17 @@ from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import require_resumable
 from measure.run.browser import refusal
+from replay import ReplaySpec, run
 from replay.hops.registry import proxy_of, require_served_on
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal
 from tuning.defaults import OFF, RECORDED
 from tuning.devices import device_of
+from tuning.networks import Network
+
+# The network on which a program is tried.
+TRIAL = Network("trial", min_rtt_ms=0, up_mbps=10, down_mbps=10, queue_ms=100)
 
 
 def require_measurable(campaign: Campaign, options: MeasuringOptions) -> None:
@@ -80,6 +85,19 @@ def require_recorded(campaign: Campaign) -> None:
     if campaign.loading.certificates == RECORDED:
         for site in campaign.sites.values():
             recorded_chains(site)
+
+
+def require_programs(campaign: Campaign) -> None:
+    """Raise EyelevelError when a program of the user's does not serve a site of the campaign (`servers.program`): it is
+    started once, so that no load fails for its sake."""
+    site = next(iter(campaign.sites.values()))
+    for protocol in campaign.protocols.values():
+        if any(one.program for one in (protocol, protocol.alternative_service) if one):
+            recorded_alpn = campaign.loading.alpn == RECORDED
+            try:
+                run(ReplaySpec(site.folder, TRIAL, protocol, recorded_alpn=recorded_alpn), ["true"])
+            except EyelevelError as error:
+                raise EyelevelError(f"{protocol.name}: {error}") from None
 
 
 def require_shells(campaign: Campaign) -> None:

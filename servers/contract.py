@@ -111,6 +111,10 @@ class Server(ABC):
         `folder` has the report: the server's log of its connections if it writes one, otherwise the kernel's account.
         """
 
+    def programs_for(self, protocol: Protocol) -> Mapping[str, str]:
+        """Its programs with `protocol`, each with the option that prints its version (`measure.host.machine`)."""
+        return self.programs
+
     def lacked_buffers(self, folder: Path) -> bool:
         """Whether the server ever lacked space for data in BUFFERS, by its log in `folder`."""
         return False

@@ -8,6 +8,7 @@ import servers
 from base.errors import EyelevelError
 from base.registry import registered
 from servers.contract import Server
+from servers.program import PROGRAM
 from tuning.protocols import Protocol
 
 
@@ -20,6 +21,13 @@ def all_servers() -> Mapping[str, Server]:
 def server_of(protocol: Protocol) -> Server:
     """The server that serves `protocol`. Raises EyelevelError when no server has the name."""
     known = all_servers()
+    if protocol.program:
+        if protocol.server in known:
+            raise EyelevelError(
+                f"{protocol.name}: {protocol.server} is a server of the testbed; give the program another name by the "
+                "key server"
+            )
+        return PROGRAM
     if protocol.server not in known:
         raise EyelevelError(f"{protocol.name}: there is no server {protocol.server!r}; there are {', '.join(known)}")
     return known[protocol.server]
@@ -28,6 +36,16 @@ def server_of(protocol: Protocol) -> Server:
 def servers_of(protocol: Protocol) -> list[Server]:
     """All servers that take part in a load over `protocol`. Raises EyelevelError."""
     return [server_of(one) for one in (protocol, protocol.alternative_service) if one]
+
+
+def programs_of(protocols: Iterable[Protocol]) -> dict[str, str]:
+    """The programs of all servers of `protocols`: name or path → the option that prints the version. Raises
+    EyelevelError."""
+    programs: dict[str, str] = {}
+    for protocol in protocols:
+        for one in filter(None, (protocol, protocol.alternative_service)):
+            programs |= server_of(one).programs_for(one)
+    return programs
 
 
 def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | None = None) -> list[Protocol]:

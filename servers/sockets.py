@@ -38,6 +38,15 @@ def make_transparent(jailer: int, endpoints: Iterable[tuple[str, int]], kind: so
         raise EyelevelError("what is sent from {}:{} cannot leave".format(*min(lacking)))
 
 
+def listening(kind: socket.SocketKind) -> set[tuple[str, int]]:
+    """The IPv4 addresses and ports in this network namespace at which sockets of this `kind` wait for clients."""
+    # proc_net_tcp(5): the states are LISTEN, and that of UDP without a peer.
+    name, state = ("tcp", "0A") if kind == socket.SOCK_STREAM else ("udp", "07")
+    lines = (line.split() for line in Path(f"/proc/thread-self/net/{name}").read_text().splitlines()[1:])
+    places = (fields[1].split(":") for fields in lines if fields[3] == state)
+    return {(socket.inet_ntoa(bytes.fromhex(address)[::-1]), int(port, 16)) for address, port in places}
+
+
 def _set(jailer: int, kind: socket.SocketKind, level: int, option: int, value: bytes) -> set[tuple[str, int]]:
     """Set an option on all sockets of this `kind` at which descendants of `jailer` serve; returns their addresses and
     ports."""

@@ -62,6 +62,9 @@ BROWSERS_GROUP = "X25519"
 # from an earlier visit, or from DNS (RFC 9460).
 ALT_SVC, VISIT_BEFORE, HTTPS_RECORD = "alt-svc", "visit-before", "https-record"
 DISCOVERIES = (ALT_SVC, VISIT_BEFORE, HTTPS_RECORD)
+# The words in braces that the command of a `program` may have; `servers.program` puts values in their places.
+PLACEHOLDERS = ("address", "port", "certificate", "key", "upstream", "alpn", "log")
+PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
 # Metadata of keys: one marks keys that apply to a single transport, the other keys that only some servers support,
@@ -95,11 +98,15 @@ class Protocol:
     server_sysctls: Mapping[str, str] = field(default_factory=dict, metadata=_TCP)
     client_sysctls: Mapping[str, str] = field(default_factory=dict, metadata=_TCP)
     server: str = ""
+    program: tuple[str, ...] | None = None
+    program_version: str | None = None
     alternative: str | None = None
     discovery: str | None = None
     alternative_settings: Mapping[str, Any] | None = field(default=None, metadata=DERIVED)
 
     def __post_init__(self) -> None:
+        if not self.server and self.program:
+            object.__setattr__(self, "server", Path(self.program[0]).name)
         if not self.server and self.transport in TRANSPORTS:
             object.__setattr__(self, "server", TRANSPORTS[self.transport].default_server)
 
@@ -221,6 +228,7 @@ def _checked(protocol: Protocol) -> Protocol:
             f"early_data needs tls_group {BROWSERS_GROUP}: a HelloRetryRequest rejects it (RFC 8446 section 4.2.10)"
         )
     _check_alternative(protocol)
+    _check_program(protocol)
     for key, transport in protocol.given(TRANSPORT).items():
         if transport != protocol.transport:
             raise ValueError(f"{key} is for transport {transport}")
@@ -245,6 +253,33 @@ def _check_alternative(protocol: Protocol) -> None:
         raise ValueError("a protocol with an alternative has neither early_data nor known_servers")
 
 
+def _check_program(protocol: Protocol) -> None:
+    if protocol.program is None:
+        if protocol.program_version is not None:
+            raise ValueError("program_version is for a program")
+        return
+    if not protocol.program:
+        raise ValueError("program must be a list of words: the path of a program, and its options")
+    for name in PLACEHOLDER.findall(" ".join(protocol.program)):
+        if name not in PLACEHOLDERS:
+            known = ", ".join(f"{{{one}}}" for one in PLACEHOLDERS)
+            raise ValueError(f"program has an unknown placeholder {{{name}}}; there are {known}")
+
+
+def _with_whole_paths(table: dict[str, Any], file: Path) -> dict[str, Any]:
+    """`table` of `file`, where words of `program` that begin with ./, ../ (from the file's folder) or ~/ are absolute
+    paths."""
+    if not isinstance(program := table.get("program"), list):
+        return table
+    return {**table, "program": [_whole_path(word, file) if isinstance(word, str) else word for word in program]}
+
+
+def _whole_path(word: str, file: Path) -> str:
+    if word.startswith(("./", "../")):
+        return str((file.parent / word).resolve())
+    return str(Path(word).expanduser()) if word.startswith("~/") else word
+
+
 def _check_kernel_settings(protocol: Protocol) -> None:
     if protocol.in_kernel and not KERNELS_NAME.fullmatch(protocol.congestion_control):
         raise ValueError(
@@ -267,7 +302,7 @@ def _check_kernel_settings(protocol: Protocol) -> None:
             raise ValueError(f"{name} must map names under net. to text")
 
 
-_READER = Reader(FILENAME, Protocol, _checked, {"initial_window_packets": "packets"})
+_READER = Reader(FILENAME, Protocol, _checked, {"initial_window_packets": "packets"}, _with_whole_paths)
 
 
 def load(file: Path | None = None) -> Catalogue[Protocol]:

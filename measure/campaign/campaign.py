@@ -33,7 +33,7 @@ from record.edit import require_think_time
 from record.site import Site
 from replay.cross_traffic_flows import CLIENT_PROGRAMS
 from replay.hops.registry import hop_programs
-from servers.registry import servers_of
+from servers.registry import programs_of
 from tuning import protocols
 from tuning.cross_traffic import flows_of
 from tuning.defaults import RECORDED, REPEATS
@@ -173,25 +173,17 @@ class Campaign:
         planned = (tuple(run for run in block if run.cell not in out) for block in blocks)
         return [block for block in planned if block]
 
-    def servers(self) -> frozenset[str]:
-        """The names of all servers that take part, including those of background flows."""
-        sending = {protocol.server for protocol in self._flow_protocols() if not protocol.in_kernel}
-        return frozenset(server.name for one in self.protocols.values() for server in servers_of(one)) | sending
-
     def further_programs(self) -> Mapping[str, str]:
-        """The other programs that take part: those of background flows and of hops, each with the option that prints
-        its version."""
-        flows = {} if all(protocol.in_kernel for protocol in self._flow_protocols()) else CLIENT_PROGRAMS
-        return {**flows, **hop_programs(self.networks.values())}
+        """The programs of all servers, background flows and hops that take part, each with the option that prints its
+        version."""
+        sending = [protocol for protocol in self._flow_protocols() if not protocol.in_kernel]
+        of_servers = programs_of([*self.protocols.values(), *sending])
+        return {**of_servers, **(CLIENT_PROGRAMS if sending else {}), **hop_programs(self.networks.values())}
 
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
         return versions(
-            self.servers(),
-            self.browsers,
-            self.loading.shells,
-            capturing=self.method.captures,
-            further=self.further_programs(),
+            (), self.browsers, self.loading.shells, capturing=self.method.captures, further=self.further_programs()
         )
 
     def run_model(self) -> RunModel:

@@ -121,7 +121,6 @@ class Cluster:
             protocols=tuple(distinct(campaign.protocols.values())),
             browsers=campaign.browsers,
             captures=campaign.method.captures,
-            servers=campaign.servers(),
             further_programs=campaign.further_programs(),
             validate=self._validate,
         )

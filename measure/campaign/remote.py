@@ -60,8 +60,7 @@ Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], MeasuredSet
 @dataclass(frozen=True)
 class Question:
     """The requirements on a worker: the sites' folders, the networks and protocols, and the browsers. Also the programs
-    that capture packets, if `captures`, and those of `servers` and `further_programs`
-    (`measure.host.machine.versions`).
+    that capture packets, if `captures`, and `further_programs` (`measure.host.machine.versions`).
 
     `validate`, a function at the top level of a module, measures the worker's networks and protocols first; None skips
     this.
@@ -72,7 +71,6 @@ class Question:
     protocols: tuple[Protocol, ...]
     browsers: tuple[str, ...]
     captures: bool
-    servers: frozenset[str] = frozenset()
     further_programs: Mapping[str, str] = field(default_factory=dict)
     validate: Validation | None = None
 
@@ -97,9 +95,7 @@ def introduce(question: Question) -> Introduction:
                 "a worker measures one run at a time, and this one has several threads; start it by 'eyelevel worker'"
             )
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
-        programs = versions(
-            question.servers, question.browsers, capturing=question.captures, further=question.further_programs
-        )
+        programs = versions((), question.browsers, capturing=question.captures, further=question.further_programs)
         introduction = Introduction(machine_name(), programs, sites, lanes=lanes)
         if question.validate is None:
             return introduction

@@ -12,5 +12,6 @@ def choices_of_server(protocol: Protocol) -> dict[str, str]:
     if control == "cubic":
         connections = server.cubic_connections(protocol)
         control += f" as {connections} connection{'' if connections == 1 else 's'}"
-    order = server.order_of_service(protocol) or "as written to the kernel's send buffer"
+    unknown = "as written to the kernel's send buffer" if protocol.in_kernel else f"that of {protocol.server}"
+    order = server.order_of_service(protocol) or unknown
     return {ANSWER_TO_LOSS: control, ORDER: order}

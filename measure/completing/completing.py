@@ -49,6 +49,7 @@ from record.recorder import sandbox
 from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
 from record.site import Exchange, Site, write_site
+from servers.registry import programs_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -148,7 +149,7 @@ def assess(site: Site, completing: Completing) -> Completeness:
         closed_at=now_iso(),
         network=completing.network.name,
         repeatable=completing.loading.repeatable,
-        versions=versions({protocol.server for protocol in completing.protocols.values()}),
+        versions=versions((), further=programs_of(completing.protocols.values())),
         protocols={
             name: summarise([load.urls for load in of_protocol], _difference(of_protocol))
             for name, of_protocol in loads.items()

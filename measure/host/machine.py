@@ -1,5 +1,6 @@
 """The versions of the programs, and the machine, with which a campaign was measured."""
 
+import hashlib
 import os
 import platform
 import re
@@ -37,8 +38,8 @@ def versions(
     further: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Name → version of everything that takes part in runs with these servers, browsers and shells, captured or not,
-    and of `further` programs (name → the option that prints the version). Two more entries are not programs: how the
-    emulated network keeps time (`timekeeping`), and whether idle processors are kept awake (`idle_processors`).
+    and of `further` programs (name or path → the option that prints the version). Two more entries are not programs:
+    how the emulated network keeps time (`timekeeping`), and whether idle processors are kept awake (`idle_processors`).
 
     Raises EyelevelError.
     """
@@ -88,15 +89,24 @@ def commit_of_testbed(project: Path = PROJECT) -> str:
 
 
 def version_of(name: str, option: str) -> str:
-    """The version of the program `name`, which prints it with `option`. Raises EyelevelError."""
-    return _printed_version(tool(name), option)
+    """The version of the program `name`, which prints it with `option`; of a file that is not the testbed's, which
+    `name` is the path of, its digest, after the version that it prints if there is an `option`. Raises
+    EyelevelError."""
+    if not Path(name).is_absolute():
+        return _printed_version(tool(name), option)
+    try:
+        digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except OSError as error:
+        raise EyelevelError(f"{name}: {error.strerror}") from None
+    printed = f"{_printed_version(Path(name), option)}, " if option else ""
+    return f"{printed}SHA-256 {digest}"
 
 
 @cache
 def _printed_version(program: Path, option: str) -> str:
     text = _output([str(program), option])
     if not text:
-        raise EyelevelError(f"{program} {option} prints no version; run 'make setup' again")
+        raise EyelevelError(f"{program} {option} prints no version; run 'make setup' again, unless it is yours")
     return text.splitlines()[0].strip()
 
 

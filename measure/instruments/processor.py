@@ -16,6 +16,7 @@ to more are impossible, and are not counted; `impossible` in `PROCESSOR` says ho
 
 import math
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -32,8 +33,7 @@ from dataset.columns import Column
 from dataset.run_files import PROCESSOR
 from measure.host.process_times import Account, kernel_account
 from measure.instruments.contract import FinishedRun, Instrument, ObservedLoad, Readings
-from servers.contract import Server
-from servers.registry import servers_of
+from servers.registry import programs_of
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
 # The roles of a load's processes: the browser's parts, and all others. The film's are its recorder and the screen.
@@ -92,13 +92,16 @@ class Sampler:
         self,
         root: int,
         browser: Browser,
-        servers: Collection[Server],
+        server_programs: Collection[str],
         account: Account,
         birth_of: Callable[[int], Birth | None] = kernels_birth_of,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._browser, self._account, self._birth_of, self._clock = browser, account, birth_of, clock
-        self._server_programs = {program for server in servers for program in server.programs}
+        self._server_programs = server_programs
+        # A program that the testbed does not know may be a script, so its path may come after an interpreter's. The
+        # interpreter may be the testbed's Python, which has other roles, too.
+        self._server_files = {program for program in server_programs if "/" in program} - {sys.executable}
         # Process → its role, and how often it was looked at. The births are kept, too, since the kernel reuses the
         # number of an ended process for another, possibly unrelated one.
         self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
@@ -200,7 +203,7 @@ class Sampler:
     def _role(self, process: int) -> str:
         command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
         program = Path(command.partition(" ")[0]).name.rstrip(":")
-        if program in self._server_programs:
+        if program in self._server_programs or not self._server_files.isdisjoint(command.split()):
             return SERVERS
         if program.startswith("mm-"):
             return EMULATOR
@@ -227,7 +230,7 @@ def sampling(
     root: int,
     folder: Path,
     browser: Browser,
-    servers: Collection[Server],
+    server_programs: Collection[str],
     cores: Collection[int] = (),
     account_of_times: Callable[[], Account] = kernel_account,
 ) -> Iterator[None]:
@@ -237,7 +240,7 @@ def sampling(
     Leaves `PROCESSOR` in `folder`, unless the context fails. Raises EyelevelError when the kernel does not answer.
     """
     account = account_of_times()
-    sampler = Sampler(root, browser, servers, account)
+    sampler = Sampler(root, browser, server_programs, account)
     with closing(account), ThreadPoolExecutor(1) as pool:
         samples = pool.submit(sampler.run, cores)
         try:
@@ -288,7 +291,7 @@ class Processor(Instrument):
     def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:
         """Sample while the context lasts. Raises EyelevelError when the kernel does not answer."""
         cores = load.layout.analysis if load.layout else ()
-        return sampling(load.root, load.folder, browser_named(load.browser), servers_of(load.protocol), cores)
+        return sampling(load.root, load.folder, browser_named(load.browser), programs_of([load.protocol]), cores)
 
     def read(self, run: FinishedRun) -> Readings:
         """The processor's share from the navigation until the end of the load, interpolated between samples. Empty if

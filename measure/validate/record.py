@@ -18,9 +18,13 @@ from measure.host.machine import machine, versions
 from measure.validate.network.server_rtts import DelayedSite
 from measure.validate.validation import validate
 from replay.hops.registry import hop_programs
+from servers.registry import programs_of
 from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import TRANSPORTS, Protocol
+
+# A validation of networks uses these servers.
+DEFAULT_SERVERS = tuple(transport.default_server for transport in TRANSPORTS.values())
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ def pending(
     facts = here.facts()
     # Protocols are always measured on our shells, whichever shells the campaign uses.
     of_ours = here.versions((), shells=DEFAULT_SHELLS) if protocols else {}
-    of_theirs = here.versions(_servers(protocols), shells=shells, further=hop_programs(networks))
+    further = {**programs_of(protocols), **hop_programs(networks)}
+    of_theirs = here.versions(DEFAULT_SERVERS, shells=shells, further=further)
     installation = {"host": facts["host"], "testbed": facts["testbed"], "versions": {**of_ours, **of_theirs}}
     try:
         entries = kept_entries(folder)
@@ -118,11 +123,6 @@ def validate_pending(folder: Path, wanted: Pending, here: Machine = Machine()) -
             "busy, try again when it is not"
         )
     return checks
-
-
-def _servers(protocols: Iterable[Protocol]) -> set[str]:
-    """The servers of `protocols`, and the default ones, which a validation of networks also uses."""
-    return {transport.default_server for transport in TRANSPORTS.values()} | {p.server for p in protocols}
 
 
 def validate_worker(

@@ -63,20 +63,25 @@ def _threads(serving: Serving) -> int:
 
 
 @contextmanager
-def running_application(serving: Serving, *, over_http: bool = False) -> Iterator[RunningApplication]:
+def running_application(
+    serving: Serving, *, over_http: bool = False, port: int | None = None
+) -> Iterator[RunningApplication]:
     """The application, which runs while the context lasts. It still loads its responses when the context begins, so
     that a server can start meanwhile.
 
     It is a single process, so that repeated requests are answered in order. `over_http`: it speaks HTTP/1.1, for a
-    server that does not speak uWSGI's protocol, and that accepts a response only as fast as the browser does. Raises
-    EyelevelError.
+    server that does not speak uWSGI's protocol, and that accepts a response only as fast as the browser does. It does
+    so at `port` of 127.0.0.1, if given, instead of at a socket in the folder. Raises EyelevelError.
     """
     jail = serving.jail(*(PROJECT / package for package in PACKAGES), certified=False)
     listening = serving.folder / "uwsgi.socket"
     ready = serving.folder / "uwsgi.ready"
     os.mkfifo(ready)
     command: list[str | Path] = [tool("uwsgi-core"), "--plugin", "python3", "--need-app", "--die-on-term"]
-    command += ["--http-socket" if over_http else "--socket", listening, "--listen", str(BACKLOG)]
+    at = listening if port is None else f"127.0.0.1:{port}"
+    command += ["--http-socket" if over_http else "--socket", at, "--listen", str(BACKLOG), "--tcp-nodelay"]
+    # uWSGI closes each connection after its response. A client that does not know would send a request on it.
+    command += ["--add-header", "Connection: close"] if over_http else []
     threads = WAITING_THREADS if over_http else _threads(serving)
     command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535"]
     command += ["--socket-timeout", str(SLOWEST_S), "--chunked-input-timeout", str(SLOWEST_S)] if over_http else []

@@ -4,6 +4,7 @@ uWSGI loads it into the system's Python, so it uses only the standard library. I
 (`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none), whether to wait as long as the recorded
 servers did (`EYELEVEL_THINK_TIME`, empty for no), a FIFO that receives `ready` or the reason for a failure
 (`EYELEVEL_READY`), and the name of the variable that has a request's target as the browser sent it (`EYELEVEL_TARGET`).
+Only servers written in Go need one of their own: others do not change the target.
 """
 
 import os
@@ -111,7 +112,7 @@ class Application:
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         method = environ["REQUEST_METHOD"]
-        target = environ[self._target]
+        target = environ.get(self._target) or environ[BEHIND_NGINX]
         if self._target != BEHIND_NGINX:
             self._read_request(environ)
         headers = {
@@ -123,7 +124,8 @@ class Application:
             if self._think_time and match.recorded.wait_s:
                 time.sleep(match.recorded.wait_s)
             recorded = match.recorded.headers
-            sent = recorded if self._target == BEHIND_NGINX else unchanged_by_go(recorded)
+            by_go = self._target != BEHIND_NGINX and self._target in environ
+            sent = unchanged_by_go(recorded) if by_go else recorded
             start_response(match.recorded.status, list(sent))
             return [] if method == "HEAD" else match.recorded.pieces()
         if match.kind is Kind.PREFLIGHT:

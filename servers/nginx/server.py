@@ -3,13 +3,10 @@
 import errno
 import os
 import socket
-import ssl
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,17 +15,11 @@ from base.files import write_atomically
 from base.jail import jailed
 from base.places import tool
 from base.processes import Daemon, running
-from record.connections import HTTP1
 from servers import kernel_sockets
 from servers.application import uwsgi
-from servers.certificates import machine_ca_certificate
 from servers.contract import BUFFERS, Server, Serving
+from servers.handshakes import await_tls
 from tuning.protocols import Protocol
-
-START_TIMEOUT_S = 20.0
-
-# This many handshakes are made at a time to find out whether NGINX answers.
-HANDSHAKES = 4
 
 LOG = "nginx.log"
 CONFIGURATION = Path(__file__).with_name("nginx.conf")
@@ -69,12 +60,7 @@ class Nginx(Server):
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
         with uwsgi.running_application(serving) as application, _nginx(serving, application.socket) as nginx:
-            context = ssl.create_default_context(cafile=machine_ca_certificate())
-            context.set_alpn_protocols(["h2", HTTP1])
-            # Several handshakes at a time: while this process works on one, NGINX works on others.
-            with ThreadPoolExecutor(HANDSHAKES) as pool:
-                await_one = partial(_await_tls, nginx, context, serving.http1)
-                list(pool.map(lambda endpoint: await_one(*endpoint), serving.listening()))
+            await_tls(serving, dict.fromkeys(serving.listening(), nginx))
             application.await_ready()
             yield
 
@@ -161,20 +147,3 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
         listener.close()
         raise EyelevelError(f"cannot listen on {address}:{port}: {error.strerror}") from None
     return listener
-
-
-def _await_tls(daemon: Daemon, context: ssl.SSLContext, http1: frozenset[str], address: str, port: int) -> None:
-    """Complete a handshake with one server: it must speak TLS 1.3 and HTTP/2, or HTTP/1.1 if it is in `http1`, with a
-    certificate that `context` trusts."""
-    expected = ("TLSv1.3", HTTP1 if address in http1 else "h2")
-    try:
-        with (
-            socket.create_connection((address, port), START_TIMEOUT_S) as plain,
-            context.wrap_socket(plain, server_hostname=address) as secure,
-        ):
-            spoken = (secure.version(), secure.selected_alpn_protocol())
-    except OSError as error:
-        failure = daemon.failure()
-        raise EyelevelError(f"{address}:{port}: {error}; {failure}") from None
-    if spoken != expected:
-        raise EyelevelError(f"NGINX on {address}:{port} speaks {spoken}, not {expected}")

@@ -141,6 +141,7 @@ NEEDS = (
         lambda: _is_installed("firefox-esr", "geckodriver") and _has_user_namespaces(),
     ),
     Need("rust", "a compiler of Rust", "run `make setup`", _has_rust),
+    Need("go", "Go", "install the package golang-go", lambda: bool(shutil.which("go"))),
     Need("git", "git", "install the package git", lambda: _is_installed("git")),
     Need(
         "format_checkers",

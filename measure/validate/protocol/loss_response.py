@@ -211,11 +211,12 @@ def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:
         return [unchecked(name, KEPT, not_modelled(protocol.congestion_control, f"{100 * seen.kept_share:.0f}%"))]
+    server = server_of(protocol)
+    held_back = not server.fills_window_after_loss and np.isnan(seen.account).all()
+    why = f"{100 * seen.kept_share:.0f}%, of which the pacing may have held back some: there is no account"
     if behaviour.reno:
-        server = server_of(protocol)
         share = server.reno_kept_share(protocol)
-        if not server.fills_window_after_loss and np.isnan(seen.account).all():
-            why = f"{100 * seen.kept_share:.0f}%, of which the pacing may have held back some: there is no account"
+        if held_back:
             return [
                 unchecked(name, KEPT, why, 100 * share, "%"),
                 unchecked(name, REGROWTH, "Reno's takes longer than the transfer"),
@@ -224,6 +225,8 @@ def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
             within(name, KEPT, 100 * share, 100 * seen.kept_share, 100 * KEPT_TOLERANCE, "%"),
             unchecked(name, REGROWTH, "Reno's takes longer than the transfer"),
         ]
+    if held_back:
+        return [unchecked(name, KEPT, why), unchecked(name, REGROWTH, why)]
     curve = expected_curve(protocol, seen)
     if curve is None:
         least, most = behaviour.kept_share

@@ -187,7 +187,9 @@ def judge_order(protocol: Protocol, numbers: OrderNumbers) -> list[Check]:
     server = server_of(protocol)
     scheduler = server.order_of_service(protocol)
     if scheduler is None:
-        why = f"what {server.name} sends waits in the kernel, whose order is settled"
+        why = f"what {protocol.server} sends waits in the kernel, whose order is settled"
+        if not protocol.in_kernel:
+            why = f"nothing is known of the order of {protocol.server}"
         texts = {against: _percent(numbers.against_priority)}
         texts |= {turning.format(kind): _percent(share) for kind, share in kinds}
         texts[in_front] = f"{numbers.in_front_bytes / 1e3:,.0f} kB, {numbers.waited_s:.2f} s"

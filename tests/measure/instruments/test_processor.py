@@ -35,7 +35,7 @@ from measure.instruments.processor import (
 from servers.registry import all_servers
 from tuning.defaults import DEFAULT_BROWSER
 
-BROWSER, NGINX = browser_named(DEFAULT_BROWSER), all_servers()["nginx"]
+BROWSER, NGINX = browser_named(DEFAULT_BROWSER), all_servers()["nginx"].programs
 # A process whose child takes the given name and runs for 50 ms; both then wait until their input ends.
 FAMILY = """
 import subprocess, sys
@@ -57,7 +57,7 @@ class Fixed(Account):
 
 
 def sampler(account: Account, root: int = 1 << 30, **further: Any) -> Sampler:
-    return Sampler(root, BROWSER, [NGINX], account, **further)
+    return Sampler(root, BROWSER, NGINX, account, **further)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,20 @@ def test_a_child_is_counted_for_what_its_name_says() -> None:
         assert samples.run_ms[FILM][-1] >= 50
         assert samples.run_ms[REST][-1] > 0
         assert samples.run_ms[SERVERS][-1] == 0
+
+
+def test_a_script_of_the_users_is_a_server_whatever_its_interpreter(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text("import sys\nprint(flush=True)\nsys.stdin.read()\n")
+    programs = {sys.executable: "", str(script): ""}
+    for file, role in ((script, SERVERS), (tmp_path / "other.py", REST)):
+        file.write_text(script.read_text())
+        with subprocess.Popen([sys.executable, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout and process.stdout.readline()
+            with closing(kernel_account()) as account:
+                sample = Sampler(process.pid, BROWSER, programs, account)
+                sample.sample()
+            assert sum(sample.run_ms[SERVERS]) > 0 if role == SERVERS else sum(sample.run_ms[SERVERS]) == 0
 
 
 def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> None:
@@ -201,7 +215,7 @@ def test_waits_that_the_kernel_does_not_count_are_missing_and_not_zero() -> None
 
 def test_sampling_ends_at_once_and_leaves_its_samples_and_its_cost(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-    with sampling(process.pid, tmp_path, BROWSER, [NGINX]):
+    with sampling(process.pid, tmp_path, BROWSER, NGINX):
         process.communicate()
     samples = json.loads((tmp_path / PROCESSOR).read_text())
     assert set(samples["run_ms"]) == set(samples["wait_ms"]) == set(ROLES)
@@ -217,7 +231,7 @@ def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(tmp_
 
     with (
         pytest.raises(EyelevelError, match=r"how long processes ran: .*No buffer space"),
-        sampling(os.getpid(), tmp_path, BROWSER, [NGINX], account_of_times=lambda: Mute(None)),
+        sampling(os.getpid(), tmp_path, BROWSER, NGINX, account_of_times=lambda: Mute(None)),
     ):
         pass
     assert not (tmp_path / PROCESSOR).exists()

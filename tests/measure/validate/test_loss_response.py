@@ -116,6 +116,14 @@ def test_a_control_that_is_not_known_is_told_to_be_unchecked() -> None:
     assert expected_curve(protocol, seen) is None
 
 
+def test_a_program_without_an_account_is_not_judged_for_what_its_pacing_may_have_held_back() -> None:
+    protocol = replace(PROTOCOLS["quic"], program=("/mine",), server="mine")
+    seen = loss_response(protocol, flight(protocol, cubic(1)), ())
+    checks = judge_loss_response(protocol, seen)
+    assert [check.name for check in checks] == [KEPT, REGROWTH]
+    assert all(not check.checked and "there is no account" in check.measured for check in checks)
+
+
 def without_the_start(whole: Flight) -> Flight:
     """The flight `whole`, with a window that doubles in each round trip until the loss."""
     start = np.minimum(1, 2 ** ((whole.at_s - DETECTED_S) / RTT_S))
