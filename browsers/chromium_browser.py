@@ -43,6 +43,8 @@ PROCESS_PARTS = {
     "network.mojom.NetworkService": "network",
     "gpu-process": "gpu",
 }
+# Each process of Chromium has one of these switches: the first one that of its profile, the others their type.
+BUILDS_SWITCHES = ("--user-data-dir=", "--type=")
 FILES = Path(__file__).with_name("chromium")
 PROFILE = "profile"
 # A reserved port (RFC 6335), which no server uses.
@@ -54,9 +56,15 @@ class Chromium(Browser):
 
     name = "chromium"
     programs: ClassVar = {"chromium": "--version", "chromedriver": "--version"}
+    version_line = r"(?:Chromium|Google Chrome(?: [A-Za-z ]+)?) (\d+)\."
+    driver = "chromedriver"
+    driver_line = r"ChromeDriver (\d+)\."
     network_log = f"{NETLOG}.gz"
     changes = (FILES / "requests_under_way.mjs",)
     return_visit = FILES / "return_visit.mjs"
+
+    def measured_files(self) -> dict[str, Path]:
+        return {name: BINARY if name == "chromium" else file for name, file in self.files().items()}
 
     def settings(self) -> dict[str, Any]:
         return {"connect_s": CONNECT_S, "mobile_pixel_ratio": MOBILE.pixel_ratio}
@@ -76,8 +84,8 @@ class Chromium(Browser):
         limit_s = None if other else CONNECT_S
         switches = _switches(rules, results, without, limit_s, allows_0rtt=not protocol.needs_hello_retry)
         if other:
-            return _options(page, results, [*switches, *_alternative_switches(page, other)])
-        return _options(page, results, [*switches, *_protocol_switches(protocol, connection_options)])
+            return self._options(page, results, [*switches, *_alternative_switches(page, other)])
+        return self._options(page, results, [*switches, *_protocol_switches(protocol, connection_options)])
 
     def page_refusal(self, page: Page, protocol: Protocol) -> str | None:
         if page.proxy:
@@ -92,7 +100,7 @@ class Chromium(Browser):
         rules = [f"MAP {host} {_bracketed(address)}" for host, address in addresses.items()]
         switches = _switches([*rules, "MAP * ~NOTFOUND"], results)
         # WebRTC sends UDP regardless of these rules.
-        return _options(page, results, [*switches, "enable-quic", WITHOUT_WEBRTC])
+        return self._options(page, results, [*switches, "enable-quic", WITHOUT_WEBRTC])
 
     def trust(self, certificate: Path, results: Path) -> None:
         trust(certificate, results / HOME)
@@ -127,7 +135,12 @@ class Chromium(Browser):
         return bool(entry.get("serverIPAddress"))
 
     def part(self, command: str) -> str | None:
-        if Path(command.partition(" ")[0]).name != BINARY.name:
+        words = command.split(" ")
+        if self.build:
+            # It may have any name, and a script may start yet another program.
+            if not any(word.startswith(BUILDS_SWITCHES) for word in words[1:]):
+                return None
+        elif Path(words[0]).name != BINARY.name:
             return None
         # Other processes (storage, sound) hardly run, and count as the browser's. A renderer starts as a zygote.
         kinds = re.findall(r"--(?:utility-sub-)?type=(\S+)", command)
@@ -135,8 +148,21 @@ class Chromium(Browser):
 
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
         switches = [f"--{switch}" for switch in COMMON_SWITCHES if not switch.startswith("app=")]
-        command: list[str | Path] = [BINARY, "--headless", "--no-first-run", *switches]
+        program = self.build.program if self.build else BINARY
+        command: list[str | Path] = [program, "--headless", "--no-first-run", *switches]
         return [*command, f"--screenshot={picture}", url]
+
+    def _options(self, page: Page, results: Path, switches: Collection[str]) -> dict[str, Any]:
+        build = self.build
+        chrome: dict[str, Any] = {
+            "binaryPath": str(build.program if build else BINARY),
+            "chromedriverPath": str(build.driver if build else tool("chromedriver")),
+            "ignoreCertificateErrors": False,
+            "args": [f"user-data-dir={results / PROFILE}", *switches],
+        }
+        if page.window.mobile:
+            chrome["mobileEmulation"] = _mobile_emulation(page)
+        return {"browser": "chrome", "chrome": chrome}
 
 
 BROWSER = Chromium()
@@ -150,18 +176,6 @@ def _mobile_emulation(page: Page) -> dict[str, Any]:
     # By default, Chromium chooses its user agent itself.
     user_agent = {"userAgent": page.user_agent} if page.user_agent else {}
     return {**measures, **phone(window), **user_agent}
-
-
-def _options(page: Page, results: Path, switches: Collection[str]) -> dict[str, Any]:
-    chrome: dict[str, Any] = {
-        "binaryPath": str(BINARY),
-        "chromedriverPath": str(tool("chromedriver")),
-        "ignoreCertificateErrors": False,
-        "args": [f"user-data-dir={results / PROFILE}", *switches],
-    }
-    if page.window.mobile:
-        chrome["mobileEmulation"] = _mobile_emulation(page)
-    return {"browser": "chrome", "chrome": chrome}
 
 
 def _bracketed(address: str) -> str:

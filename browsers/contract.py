@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from base.errors import EyelevelError
+from base.places import tool
 from browsers.window import Window
 from tuning.protocols import Protocol
 
@@ -36,6 +37,25 @@ class Page:
     window: Window
     user_agent: str | None = None
     proxy: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build of the browser `kind`, called `name`: its program and its driver."""
+
+    name: str
+    kind: str
+    program: Path
+    driver: Path
+
+    def __str__(self) -> str:
+        """The build as users write it."""
+        return f"{self.name}={self.kind}:{self.program}:{self.driver}"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the program itself, not of a link to it."""
+        return self.program.resolve().parent
 
 
 @dataclass
@@ -112,7 +132,8 @@ class Transfer:
 class Browser(ABC):
     """One browser.
 
-    `programs` are its programs, each with the option that prints its version. They run in a jail (`base.jail`), which
+    `programs` are its program and its driver, each with the option that prints its version. They run in a jail
+    (`base.jail`), which
     contains no other files of the project but `return_visit` and Browsertime. `changes` are modules that adapt
     Browsertime to this browser, and `reads` are further files that these modules and the browser read. One of the
     modules adds `requestsUnderWay` to Browsertime's SeleniumRunner: how many requests of the page have not ended.
@@ -121,6 +142,10 @@ class Browser(ABC):
     servers, but has no connection to them and empty caches. The script reads the URL from the environment variable
     EYELEVEL_RETURN_URL. A browser without such a script refuses `early_data`. `sends_connection_options`: whether the
     browser can be made to send connection options (tags) to QUIC servers.
+
+    `build`: the build that a user names by path, which has a name of its own; None for the installed browser. A browser
+    that has builds defines patterns of the lines that its program and its `driver` print with --version, `version_line`
+    and `driver_line`; their groups are the major versions. `driver_has_its_version`: whether these must be the same.
     """
 
     name: str
@@ -130,6 +155,37 @@ class Browser(ABC):
     reads: tuple[Path, ...] = ()
     return_visit: Path | None = None
     sends_connection_options: bool = True
+    version_line: str = ""
+    driver: str = ""
+    driver_line: str = ""
+    driver_has_its_version: bool = True
+
+    def __init__(self, build: Build | None = None) -> None:
+        self.build = build
+        if build:
+            self.name = build.name
+
+    @property
+    def kind(self) -> str:
+        """The name of the browser of which this is a build; else its own."""
+        return self.build.kind if self.build else self.name
+
+    def files(self) -> dict[str, Path]:
+        """The names of the program and of its driver → their files. Raises EyelevelError when they are not
+        installed."""
+        if self.build:
+            return {self.name: self.build.program, f"{self.name} {self.driver}": self.build.driver}
+        return {program: tool(program) for program in self.programs}
+
+    def measured_files(self) -> dict[str, Path]:
+        """The same as `files`, with the program that runs in place of a script of the system that starts it. Raises
+        EyelevelError."""
+        return self.files()
+
+    def readable(self) -> list[Path]:
+        """All files and folders that its programs read, except for the system's and a load's own. Raises
+        EyelevelError."""
+        return [*self.files().values(), *self.reads, *([self.build.folder] if self.build else [])]
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:

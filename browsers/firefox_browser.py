@@ -15,6 +15,8 @@ from browsers.firefox.requests import read_requests
 from tuning.protocols import BROWSERS_GROUP, Protocol
 
 PROGRAM = "firefox-esr"
+# Each process of Firefox has one of these words: the first one that of the driver, the others that of a child.
+BUILDS_WORDS = {"--marionette", "-contentproc"}
 FILES = Path(__file__).with_name("firefox")
 REQUESTS = "requests.jsonl"
 # The folder from which the driver makes the profile of the load.
@@ -73,6 +75,10 @@ class Firefox(Browser):
 
     name = "firefox"
     programs: ClassVar = {PROGRAM: "--version", "geckodriver": "--version"}
+    version_line = r"Mozilla Firefox (\d+)\."
+    driver = "geckodriver"
+    driver_line = r"geckodriver (\d+)\."
+    driver_has_its_version = False
     network_log = "netlog-firefox.jsonl.gz"
     # The script of the module that is loaded last runs first (`privileged_script.mjs`). So Firefox gets its proxy
     # before the log begins, and the log lacks Firefox's requests to the proxy before the page.
@@ -91,8 +97,8 @@ class Firefox(Browser):
         style.parent.mkdir(exist_ok=True)
         style.write_text(STYLE)
         firefox = {
-            "binaryPath": str(_binary()),
-            "geckodriverPath": str(tool("geckodriver")),
+            "binaryPath": str(self._binary()),
+            "geckodriverPath": str(self.build.driver if self.build else tool("geckodriver")),
             "profileTemplate": str(results / HOME / PROFILE),
             "preference": [f"{name}:{_text(value)}" for name, value in preferences.items()],
             "env": list(ENVIRONMENT),
@@ -120,12 +126,16 @@ class Firefox(Browser):
 
     def part(self, command: str) -> str | None:
         words = command.split()
-        if not words or Path(words[0]).name != PROGRAM:
+        if self.build:
+            # It may have any name, and a script may start yet another program.
+            if BUILDS_WORDS.isdisjoint(words):
+                return None
+        elif not words or Path(words[0]).name != PROGRAM:
             return None
         return PROCESS_PARTS.get(words[-1], "browser") if "-contentproc" in words else "browser"
 
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
-        return [_binary(), "--headless", "--no-remote", "--screenshot", picture, url]
+        return [self._binary(), "--headless", "--no-remote", "--screenshot", picture, url]
 
     def refusal(self, protocol: Protocol) -> str | None:
         if protocol.alternative:
@@ -158,12 +168,11 @@ class Firefox(Browser):
         # An image from memory appears as an entry of HTTP/1.1 that took no time.
         return any(time > 0 for time in entry["timings"].values())
 
+    def _binary(self) -> Path:
+        return self.build.program if self.build else tool(PROGRAM).resolve()
+
 
 BROWSER = Firefox()
-
-
-def _binary() -> Path:
-    return tool(PROGRAM).resolve()
 
 
 def _text(value: str | int | bool) -> str:

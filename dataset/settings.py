@@ -83,6 +83,11 @@ class CampaignSettings(LoadSettings):
         return tuple(filter(None, (self.first_browser, *self.further_browsers)))
 
     @property
+    def settings_of_browsers(self) -> tuple[dict[str, Any], ...]:
+        """The settings of each browser, in the order of `browsers`."""
+        return (self.browser, *self.further_browsers.values())
+
+    @property
     def extra_rtts_ms(self) -> dict[str, dict[str, float]]:
         """Site → address of a server → how much longer its round trip is than the network's (ms); empty if off."""
         return {name: dict(extra) for name, site in self.sites.items() if (extra := site.get("extra_rtts_ms"))}

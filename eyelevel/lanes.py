@@ -20,6 +20,7 @@ from base.ownership import give_to_caller
 from base.places import cache_dir
 from base.structure import from_json, to_json, unstructured
 from base.words import in_bytes
+from browsers.registry import browser_named
 from dataset.table import CampaignDocument, read_document
 from eyelevel.defaults import AUTO
 from eyelevel.measuring_options import MeasuringOptions
@@ -32,7 +33,7 @@ from measure.host.lanes import MEMORY_OF_LOAD_BYTES, Lanes, lanes_of
 from measure.host.topology import whole_cores
 from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
-from tuning.devices import browser_and_device, device_of
+from tuning.devices import device_of
 from tuning.networks import Network
 
 # The key of the calibration that has, for each network, the measurement of how many loads share processors.
@@ -126,12 +127,13 @@ def kept_lanes(browser: str, cores: Cores | None = None) -> Lanes | None:
 def lanes_by_calibration(
     browser: str = DEFAULT_BROWSER, cores: Cores | None = None, networks: Mapping[str, Network] | None = None
 ) -> Lanes:
-    """The lanes of the `cores` (by default this machine's) that the last calibration found for `browser` on any device.
+    """The lanes of the `cores` (by default this machine's) that the last calibration found for `browser` on any device;
+    for a build, for the installed browser of its kind.
 
     Loads share processors on those of `networks` that have not changed since the calibration; by default, on all that
     it measured. Raises EyelevelError when there was no calibration.
     """
-    program, _ = browser_and_device(browser)
+    program = browser_named(browser).kind
     if lanes := kept_lanes(program, cores):
         if networks is None:
             return lanes

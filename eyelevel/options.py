@@ -287,11 +287,17 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--sittings", "Calibrate each device this many times, and test its pace.", ("devices",), type=COUNT),
     # How pages are loaded and served.
-    Option("--browser", "Browsers (a,b), or all.", ("campaign",), usual=DEFAULT_BROWSER, names=BROWSER_NAMES),
-    Option("--browser", "The browser.", (STUDY,), choices=BROWSERS, usual=DEFAULT_BROWSER),
+    Option(
+        "--browser",
+        "Browsers (a,b), or all. A build of your own: KIND:/path, or NAME=KIND:/path:/driver.",
+        ("campaign",),
+        usual=DEFAULT_BROWSER,
+        names=BROWSER_NAMES,
+    ),
+    Option("--browser", "The browser, or a build (KIND:/path).", (STUDY,), usual=DEFAULT_BROWSER, names=BROWSER_NAMES),
     Option("--browser", "The browser.", ("lanes",), choices=BROWSERS, default=DEFAULT_BROWSER),
-    Option("--browser", "The browser.", ("load",), default=DEFAULT_BROWSER),
-    Option("--browser", "Browsers (a,b).", ("interop",), usual="all", names=BROWSER_NAMES),
+    Option("--browser", "The browser, or a build (KIND:/path).", ("load",), default=DEFAULT_BROWSER),
+    Option("--browser", "Browsers (a,b), or builds (KIND:/path).", ("interop",), usual="all", names=BROWSER_NAMES),
     Option(
         "--device", "Devices (a,b): 'eyelevel devices' lists them.", ("campaign",), usual=DESKTOP, names=DEVICE_NAMES
     ),

@@ -64,9 +64,13 @@ class Request:
     def browser_names(self, usual_devices: Sequence[str] = (DESKTOP,)) -> list[str]:
         """The browser of the command line on each of its devices, else the browsers of the campaign in `folder`, else
         the default browser on the `usual_devices`. Raises EyelevelError."""
+        from browsers.registry import one_browser, use_kept_builds
+
+        if self.document:
+            use_kept_builds(self.document.settings.settings_of_browsers)
         if self.browser is None and self.device is None and self.document and self.document.settings.browsers:
             return list(self.document.settings.browsers)
-        return on_devices([self.browser or DEFAULT_BROWSER], self.device or usual_devices)
+        return on_devices([one_browser(self.browser or DEFAULT_BROWSER)], self.device or usual_devices)
 
     @property
     def plan_seed(self) -> int:

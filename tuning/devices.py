@@ -7,6 +7,8 @@ from tuning.settings import Reader, choose, choose_one
 
 # This machine without emulation, and the window in which a site was recorded.
 DESKTOP = "desktop"
+# Browsers that readers know by these names.
+PRODUCTS = ("chromium", "firefox")
 # Separates the names of a browser and its device.
 ON = "-on-"
 # On a campaign's second and further browsers, a network is called `lte@firefox`. No network's own name contains this
@@ -93,6 +95,7 @@ def on_devices(programs: Iterable[str], wanted: str | Iterable[str]) -> list[str
 
 
 def described(name: str) -> str:
-    """The browser called `name` in words for a reader: `Chromium on phone-mid`."""
+    """The browser called `name` in words for a reader: `Chromium on phone-mid`. A name that a user gave is as given."""
     browser, device = browser_and_device(name)
-    return browser.capitalize() if device == DESKTOP else f"{browser.capitalize()} on {device}"
+    words = browser.capitalize() if browser in PRODUCTS else browser
+    return words if device == DESKTOP else f"{words} on {device}"

@@ -30,6 +30,8 @@ from analysis.runs import CampaignTable
 from analysis.statistics.planning import POWER
 from analysis.text import label, level, listing
 from dataset.package import is_package
+from tuning.defaults import DEFAULT_BROWSER
+from tuning.devices import browser_and_device
 
 PAGES = {ANSWER: "Answer", PAPER: "The paper", EVERYTHING: "Everything"}
 TEMPLATES = {ANSWER: "answer.html.j2", PAPER: "paper.html.j2", EVERYTHING: "everything.html.j2"}
@@ -97,12 +99,21 @@ def _command_for_more(findings: Findings) -> str:
 
 def _basis(campaign: CampaignTable) -> dict[str, str]:
     """The pages, programs and machine that a result rests on, for readers."""
-    machine, versions = campaign.document.machine, campaign.document.versions
+    machine = campaign.document.machine
     names = ("host", "cpu", "cpus", "system")
     facts = {
         "pages": ", ".join(campaign.settings.sites),
-        "browsers": ", ".join(str(versions[name]) for name in ("chromium", "firefox") if name in versions),
+        "browsers": ", ".join(_versions_of_browsers(campaign)),
         "validation": validation_summary(campaign),
         "machine": ", ".join(f"{machine[name]}{' cores' * (name == 'cpus')}" for name in names if name in machine),
     }
     return {name: text for name, text in facts.items() if text}
+
+
+def _versions_of_browsers(campaign: CampaignTable) -> list[str]:
+    """The version of each browser as it prints it, after the browser's name if a user gave it another."""
+    versions = campaign.document.versions
+    names = dict.fromkeys(browser_and_device(name)[0] for name in campaign.browsers or (DEFAULT_BROWSER,))
+    # The program of Firefox is called firefox-esr.
+    known = {name: str(versions.get(name) or versions.get(f"{name}-esr", "")) for name in names}
+    return [text if name in text.lower() else f"{name}: {text}" for name, text in known.items() if text]

@@ -78,8 +78,10 @@ def measured(options: dict[str, Any], console: Console, again: str = "") -> tupl
     kept_name = package.resolve().name.removesuffix(ENDING) if package else None
     folder: Path = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
     if package:
-        from measure.campaign.resuming import resume_from_package
+        from measure.campaign.resuming import require_named_builds, resume_from_package
 
+        if options["browser"] is None:
+            require_named_builds(package)
         if resume_from_package(package, folder):
             print_line(console, f"resumed from {package}")
     original = document_of(folder, "", command_of)
@@ -153,14 +155,13 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     Browsers that the campaign of `document` already has come first, in its order. If no browsers are given, they are
     the campaign's, or the default browser on this machine. Raises EyelevelError.
     """
-    from browsers.registry import all_browsers
+    from browsers import registry
     from tuning.devices import on_devices
-    from tuning.settings import choose
 
+    registry.use_kept_builds(document.settings.settings_of_browsers)
     if wanted is None and wanted_devices is None:
         return list(document.settings.browsers) or [DEFAULT_BROWSER]
-    programs = choose("browser", wanted or DEFAULT_BROWSER, {name: name for name in all_browsers()})
-    names = on_devices(programs, wanted_devices or DESKTOP)
+    names = on_devices(registry.chosen_browsers(wanted or DEFAULT_BROWSER), wanted_devices or DESKTOP)
     return sorted(names, key=lambda name: (*document.settings.browsers, *names).index(name))
 
 

@@ -51,7 +51,7 @@ def main(
     """
     from rich.console import Console
 
-    from browsers.registry import all_browsers
+    from browsers.registry import browser_named, chosen_browsers
     from measure.host.exclusive import measuring_alone
     from measure.host.machine import machine, versions
     from measure.interop.document import page
@@ -61,8 +61,8 @@ def main(
 
     require_browsing("testing servers with browsers")
     chosen_servers = _chosen("server", server, all_servers().values(), lambda one: one.name)
-    chosen_browsers = _chosen("browser", browser, all_browsers().values(), lambda one: one.name)
-    planned = cases(chosen_servers, chosen_browsers, _chosen("test", test, TESTS, lambda one: one.name))
+    tested_browsers = [browser_named(name) for name in chosen_browsers(browser or "all")]
+    planned = cases(chosen_servers, tested_browsers, _chosen("test", test, TESTS, lambda one: one.name))
     progress, done = Console(stderr=True, highlight=False), list[Result]()
     with measuring_alone(), tempfile.TemporaryDirectory(prefix="interop-") as temporary:
         sites = {one.name: one.write(Path(temporary) / one.name) for one in PAGES}
@@ -80,7 +80,7 @@ def main(
         _print(done)
     if into:
         here = [one for one in chosen_servers if not missing_program(one)]
-        present = [one for one in chosen_browsers if not missing_program(one)]
+        present = [one for one in tested_browsers if not missing_program(one)]
         programs = versions([one.name for one in here], [one.name for one in present], capturing=True)
         write_file(into, page(done, programs, machine(), now_iso()[:10]))
         print_line(progress, f"written: {into}")

@@ -28,6 +28,7 @@ def main(
     Example: eyelevel replay --site demo-news --net lte --proto quic -- \\
     eyelevel load --site demo-news --proto quic --into results/visit
     """
+    from browsers.registry import one_browser
     from measure.run.aliases import choose_protocol
     from measure.run.visit import visit
     from measure.run.visit_spec import VisitSpec
@@ -46,7 +47,7 @@ def main(
         film=film,
         film_cores=tuple(map(int, film_cores.split(","))) if film_cores else (),
         quiet_ms=quiet_ms,
-        browser=browser,
+        browser=one_browser(browser),
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
     sys.exit(visit(spec))

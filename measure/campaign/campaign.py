@@ -24,7 +24,7 @@ from measure.campaign.server_choices import choices_of_server
 from measure.campaign.slot import CANARY_MAX_AGE_S, machine_name
 from measure.host import affinity
 from measure.host.lanes import ONE_LANE, Lanes
-from measure.host.machine import machine, versions
+from measure.host.machine import digests, machine, versions
 from measure.instruments.contract import instrument_columns
 from measure.run.setting import Loading, Setting
 from measure.sites.completeness import digest
@@ -140,9 +140,10 @@ class Campaign:
         return {"url": site.url, "sha256": digest(site), **({"extra_rtts_ms": extra_ms} if extra_ms else {})}
 
     def _browser_settings(self, browser: str) -> dict[str, Any]:
-        device = device_of(browser)
+        device, program = device_of(browser), browser_named(browser)
         return {
-            **configuration.settings(browser_named(browser), self.loading.quiet_ms or QUIET_MS),
+            **configuration.settings(program, self.loading.quiet_ms or QUIET_MS),
+            **({"build": str(program.build)} if program.build else {}),
             **({"device": asdict(device)} if device else {}),
         }
 
@@ -181,10 +182,12 @@ class Campaign:
         return {**of_servers, **(CLIENT_PROGRAMS if sending else {}), **hop_programs(self.networks.values())}
 
     def versions(self) -> dict[str, str]:
-        """Name → version of everything that takes part, on this machine. Raises EyelevelError."""
-        return versions(
+        """Name → version of everything that takes part, on this machine, and the digests of the browsers' programs.
+        Raises EyelevelError."""
+        known = versions(
             (), self.browsers, self.loading.shells, capturing=self.method.captures, further=self.further_programs()
         )
+        return dict(sorted({**known, **digests(self.browsers)}.items()))
 
     def run_model(self) -> RunModel:
         """The model of a run's time and space, for when no runs have been made yet."""

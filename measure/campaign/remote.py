@@ -26,7 +26,7 @@ from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes, working_on
-from measure.host.machine import versions
+from measure.host.machine import digests, versions
 from measure.sites.completeness import digest
 from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER
@@ -96,6 +96,7 @@ def introduce(question: Question) -> Introduction:
             )
         sites = {name: digest(Site.load(folder)) for name, folder in question.sites.items()}
         programs = versions((), question.browsers, capturing=question.captures, further=question.further_programs)
+        programs |= digests(question.browsers)
         introduction = Introduction(machine_name(), programs, sites, lanes=lanes)
         if question.validate is None:
             return introduction

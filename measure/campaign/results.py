@@ -55,7 +55,10 @@ FIRST_FILES = (HYPOTHESES, "validation.json")
 TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|film(?:-small)?\.mp4)")
 
 # The name of an attempt's folder (`FolderStore.run_folder`).
-ATTEMPT_NAME = re.compile(r"\d+-\d+(-\w+)?")
+ATTEMPT_NAME = re.compile(r"\d+-\d+(-[\w.-]+)?")
+
+# A SHA-256, of which its first digits are enough for a reader.
+DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 
 # The parts of `campaign.json` to which names may be added later. Programs may also be added to `versions`: a program
 # that no run needed before may have any version.
@@ -284,6 +287,7 @@ def require_resumable(folder: Path, document: CampaignDocument, hypotheses: str 
 def _continuation_fault(folder: Path, differences: Sequence[str]) -> EyelevelError:
     """The error that the campaign in `folder` cannot be resumed because of these `differences` (see `changes`)."""
     texts = [re.sub("^(settings|versions)/", "", difference) for difference in differences]
+    texts = [DIGEST.sub(r"\1…", text) for text in texts]
     text = "; ".join(texts[:8]) + (f"; and {len(texts) - 8} more" if len(texts) > 8 else "")
     if all(difference.startswith("versions/") for difference in differences):
         return EyelevelError(

@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 
-from base.errors import EyelevelError
+from base.errors import EyelevelError, Misuse
 from base.files import replacing_folder, write_atomically
 from base.ownership import give_to_caller
+from base.text import printable
 from base.words import plural
 from dataset.last_frames import read_digests
 from dataset.package import FILES, require_files
@@ -21,9 +22,11 @@ from dataset.table import (
     DOCUMENT,
     EARLIER_MACHINE,
     RUNS,
+    CampaignDocument,
     Row,
     header,
     lines,
+    read_document,
     read_given_up,
     read_rows,
     read_table,
@@ -61,6 +64,17 @@ def resume_from_package(package: Path, folder: Path) -> bool:
         _number_machines(new)
     give_to_caller(folder)
     return True
+
+
+def require_named_builds(package: Path) -> None:
+    """Raises Misuse when a campaign in `package` had browsers that a user named by path: a program of this machine runs
+    because its user names it, never because a package does."""
+    settings = (read_document(package) or CampaignDocument()).settings
+    if builds := [printable(str(one["build"])) for one in settings.settings_of_browsers if one.get("build")]:
+        raise Misuse(
+            f"{package} was measured with builds of browsers: {', '.join(builds)}; name all its browsers with BROWSER "
+            "(--browser) if these programs are here and you trust them"
+        )
 
 
 def require_sound(package: Path) -> None:

@@ -93,8 +93,9 @@ def _cpu_ms() -> float:
 def _page_ms(browser: str) -> float:
     """The time to load the page in fresh namespaces and a jail: the browser can reach nothing, and leaves nothing
     behind even if it or this process is killed."""
-    screenshot = browser_named(browser).screenshot_command(PAGE.as_uri(), PICTURE)
-    jail = Jail(readable=(PAGE, Path(screenshot[0])))
+    one = browser_named(browser)
+    screenshot = one.screenshot_command(PAGE.as_uri(), PICTURE)
+    jail = Jail(readable=(PAGE, Path(screenshot[0]), *one.readable()))
     command = [*namespaced("mount", "net"), *jailed(jail, ["sh", "-c", SCRIPT, "sh", *screenshot])]
     folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(PRIVATE))
     environment = {**os.environ, **folders}

@@ -1,18 +1,16 @@
 """The versions of the programs, and the machine, with which a campaign was measured."""
 
-import hashlib
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
+from base.programs import digest_of_program, output_of, printed_version
 from browsers.registry import browser_named
 from measure.host.timekeeping import timekeeping
 from measure.host.wakefulness import idle_processors
@@ -45,11 +43,12 @@ def versions(
     """
     emulating = shells_named(shells)
     options = {**COMMON, **emulating.programs, **(CAPTURING if capturing else {}), **further}
-    for browser in browsers:
-        options |= browser_named(browser).programs
     for server in servers:
         options |= all_servers()[server].programs
     known = {name: version_of(name, option) for name, option in options.items()}
+    for browser in map(browser_named, browsers):
+        for (name, path), option in zip(browser.files().items(), browser.programs.values(), strict=True):
+            known[name] = _printed_version(path, option)
     known["browsertime"] = browsertime()
     known["python"] = platform.python_version()
     known["kernel"] = platform.release()
@@ -79,7 +78,7 @@ def commit_of_testbed(project: Path = PROJECT) -> str:
     """
     # Without this check, Git would also describe a repository that an unpacked archive happens to be in.
     if (project / ".git").exists() and (
-        description := _output(["git", "-C", str(project), "describe", "--always", "--dirty"])
+        description := output_of(["git", "-C", str(project), "describe", "--always", "--dirty"])
     ):
         return description
     with suppress(OSError):
@@ -94,34 +93,31 @@ def version_of(name: str, option: str) -> str:
     EyelevelError."""
     if not Path(name).is_absolute():
         return _printed_version(tool(name), option)
-    try:
-        digest = hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    except OSError as error:
-        raise EyelevelError(f"{name}: {error.strerror}") from None
     printed = f"{_printed_version(Path(name), option)}, " if option else ""
-    return f"{printed}SHA-256 {digest}"
+    return f"{printed}SHA-256 {digest_of_program(Path(name))}"
 
 
-@cache
+def digests(browsers: Iterable[str]) -> dict[str, str]:
+    """Name → SHA-256 of each program of these browsers (`base.programs`), as further entries of `versions`: programs
+    may differ although they print one version. Raises EyelevelError."""
+    known = {}
+    for browser in map(browser_named, browsers):
+        program, *others = browser.measured_files().items()
+        known[f"{program[0]} sha256"] = digest_of_program(program[1], with_files=True)
+        known |= {f"{name} sha256": digest_of_program(path) for name, path in others}
+    return known
+
+
 def _printed_version(program: Path, option: str) -> str:
-    text = _output([str(program), option])
-    if not text:
+    if not (text := printed_version(program, option)):
         raise EyelevelError(f"{program} {option} prints no version; run 'make setup' again, unless it is yours")
-    return text.splitlines()[0].strip()
+    return text
 
 
 def browsertime() -> str:
     """The version of Browsertime. Raises EyelevelError when it is not installed."""
     package = tool("browsertime-bundle").resolve().parents[1] / "package.json"
     return _first_match(str(package), r'^\s*"version":\s*"([^"]+)"') or "unknown"
-
-
-def _output(command: list[str]) -> str:
-    try:
-        completed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return completed.stdout.strip() or completed.stderr.strip() if completed.returncode == 0 else ""
 
 
 def _first_match(path: str, pattern: str) -> str | None:

@@ -106,8 +106,11 @@ def missing_program(party: Server | Browser) -> str | None:
     """The error that a program of a server or a browser is missing, with the command that installs it; None if none is
     missing."""
     try:
-        for program in party.programs:
-            tool(program)
+        if isinstance(party, Browser):
+            party.files()
+        else:
+            for program in party.programs:
+                tool(program)
     except EyelevelError as error:
         return str(error)
     return None

@@ -19,7 +19,6 @@ from base.errors import reports_errors
 from base.files import write_json
 from base.jail import Jail
 from base.namespaces import mount_memory
-from base.places import tool
 from base.structure import from_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
 from browsers.browsertime.run import run_browsertime
@@ -84,7 +83,7 @@ def visit(spec: LiveVisit) -> int:
                     config,
                     {"DISPLAY": f":{DISPLAY}"},
                     browser.changes,
-                    [*(tool(program) for program in browser.programs), *browser.reads],
+                    browser.readable(),
                     x_sockets,
                     (),
                     LIMIT_S + LATE_S,

@@ -103,7 +103,7 @@ def visit(spec: VisitSpec) -> int:
                 config = configuration(page, results, DISPLAY, spec.limit_s, spec.quiet_ms, film=spec.film)
                 config |= browser.browsertime_options(page, spec.protocol, spec.connection_options, results)
                 environment = {"DISPLAY": f":{DISPLAY}", "EYELEVEL_RETURN_URL": site.url}
-                readable = [*(tool(program) for program in browser.programs), *browser.reads]
+                readable = browser.readable()
                 readable += [browser.return_visit] if browser.return_visit else []
                 if KEY_LOG_VARIABLE in os.environ:
                     environment[KEY_LOG_VARIABLE] = str(results / KEY_LOG)

@@ -58,7 +58,7 @@ def _response(stream: StreamRequest, navigation: Navigation) -> Mapping[str, Any
 
 def campaign(request: Request) -> Measurement:
     """The measurement for `request`. Raises EyelevelError."""
-    if browser_named(request.browser_name).name != BROWSER:
+    if browser_named(request.browser_name).kind != BROWSER:
         raise EyelevelError(f"the study of orders needs {BROWSER}, whose network log has the data of each response")
     names = request.names("proto", "protocols", PROTOCOLS)
     over = names if isinstance(names, str) else ",".join(names)

@@ -54,7 +54,9 @@ def _write_screens(browser: Browser, page: Path, name: str, size: tuple[int, int
         browser.prefer(scheme)
         browser.open(page.as_uri())
         picture = Image.open(BytesIO(browser.screenshot(width, height, top)))
-        picture.convert("RGB").quantize(COLORS, Image.Quantize.MAXCOVERAGE).save(PICTURES / f"{name}{ending}.png", optimize=True)
+        picture.convert("RGB").quantize(COLORS, Image.Quantize.MAXCOVERAGE).save(
+            PICTURES / f"{name}{ending}.png", optimize=True
+        )
 
 
 if __name__ == "__main__":
