@@ -196,7 +196,8 @@ class Campaign:
 
     def run_model(self) -> RunModel:
         """The model of a run's time and space, for when no runs have been made yet."""
-        return RunModel(self.sites, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
+        page_bytes = {name: site.page_bytes for name, site in self.sites.items()}
+        return RunModel(page_bytes, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
 
     def _flow_protocols(self) -> list[Protocol]:
         """The protocols of flows that belong to no page."""
