@@ -175,13 +175,13 @@ class Campaign:
 
     def servers(self) -> frozenset[str]:
         """The names of all servers that take part, including those of background flows."""
-        sending = {protocol.server for protocol in self._flow_protocols() if not protocol.in_kernel}
+        sending = {protocol.server for protocol in self.flow_protocols() if not protocol.in_kernel}
         return frozenset(server.name for one in self.protocols.values() for server in servers_of(one)) | sending
 
     def further_programs(self) -> Mapping[str, str]:
         """The other programs that take part: those of background flows and of hops, each with the option that prints
         its version."""
-        flows = {} if all(protocol.in_kernel for protocol in self._flow_protocols()) else CLIENT_PROGRAMS
+        flows = {} if all(protocol.in_kernel for protocol in self.flow_protocols()) else CLIENT_PROGRAMS
         return {**flows, **hop_programs(self.networks.values())}
 
     def versions(self) -> dict[str, str]:
@@ -199,7 +199,7 @@ class Campaign:
         page_bytes = {name: site.page_bytes for name, site in self.sites.items()}
         return RunModel(page_bytes, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
 
-    def _flow_protocols(self) -> list[Protocol]:
+    def flow_protocols(self) -> list[Protocol]:
         """The protocols of flows that belong to no page."""
         cross_traffic = [flow.protocol for network in self.networks.values() for flow in flows_of(network)]
         return [*self.method.flow_protocols(self.protocols.values()), *cross_traffic]
