@@ -18,6 +18,7 @@ from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal
 from tuning.defaults import OFF, RECORDED
 from tuning.devices import device_of
+from tuning.kernel import require_congestion_controls
 from tuning.networks import Network
 
 # The network on which a program is tried.
@@ -32,9 +33,10 @@ def require_measurable(campaign: Campaign, options: MeasuringOptions) -> None:
     require_browser(campaign)
     require_one_protocol(campaign)
     require_networks(campaign)
-    # Workers of a cluster use their own shells.
+    # Workers of a cluster use their own shells and kernels.
     if not options.dask:
         require_shells(campaign)
+        require_congestion_controls([*campaign.protocols.values(), *campaign.flow_protocols()])
     require_recorded(campaign)
     require_writable(campaign.folder, "--results names another folder")
     if (campaign.folder / DOCUMENT).exists():

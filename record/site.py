@@ -112,6 +112,11 @@ class Site:
     def name(self) -> str:
         return self.folder.name
 
+    @property
+    def page_bytes(self) -> int:
+        """The bytes of all bodies, with their content-encoding."""
+        return sum(exchange.bytes for exchange in self.exchanges)
+
     @cached_property
     def servers(self) -> dict[str, tuple[str, ...]]:
         """Server address → the authorities for which it answers, both in recorded order."""

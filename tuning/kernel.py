@@ -6,8 +6,10 @@ sysctl (`tcp_allowed_congestion_control` belongs to the whole machine).
 """
 
 import json
+import socket
 import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +58,33 @@ def tune_server_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
         # Check this only after a failure: for root, the kernel loads the module.
         if has_congestion_control(control):
             raise
-        raise EyelevelError(
-            f"{protocol.name} needs the congestion control {control}, which this kernel does not have or has not "
-            f"loaded ({error}); {loading_of(control)}"
-        ) from None
+        raise _lacks(protocol) from error
 
 
 def has_congestion_control(name: str) -> bool:
     """Whether the kernel has the congestion control now: built in, or as a loaded module."""
     return name in CONGESTION_CONTROLS.read_text().split()
+
+
+def require_congestion_controls(protocols: Iterable[Protocol]) -> None:
+    """Raise EyelevelError when the kernel lacks the congestion control of one of `protocols`. For root, it loads the
+    modules of those that it has not loaded."""
+    for protocol in protocols:
+        control = protocol.congestion_control
+        if not protocol.in_kernel or has_congestion_control(control):
+            continue
+        with suppress(OSError), socket.socket() as one:
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        if not has_congestion_control(control):
+            raise _lacks(protocol)
+
+
+def _lacks(protocol: Protocol) -> EyelevelError:
+    control, known = protocol.congestion_control, ", ".join(CONGESTION_CONTROLS.read_text().split())
+    return EyelevelError(
+        f"{protocol.name} needs the congestion control {control}, which this kernel does not have or has not loaded; "
+        f"it has {known}; {loading_of(control)}"
+    )
 
 
 def loading_of(control: str) -> str:

@@ -30,7 +30,7 @@ from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.host.canary import USUAL, time_canary
-from measure.host.idle_priority import idle_priority
+from measure.host.idle_priority import idle_priority_of_blocks
 from measure.run.setting import Circumstances, Setting
 from record import collection
 from record.site import Site
@@ -77,8 +77,9 @@ def ours(setting: Setting, runs: int, blocks: int, slot: TimedSlot) -> tuple[flo
         place = (setting.site.name, setting.network.name, setting.protocol.name)
         all_runs = [Run(*place, number, setting.loading.browser) for number in range(1, runs * blocks + 1)]
         canaries_s, start_s = slot.canary_s, time.time()
-        with idle_priority() as idle, Preparer(store, idle) as preparer:
+        with idle_priority_of_blocks() as idle, Preparer(store) as preparer:
             for number in range(1, blocks + 1):
+                preparer.idle = idle(lambda text: print(text, file=sys.stderr))
                 runs_of_block, further = all_runs[runs * (number - 1) : runs * number], all_runs[runs * number :]
                 block = Block(number, dict.fromkeys(runs_of_block, setting), PAGES, 0, ALL_FILMS)
                 after = partial(_first, further, setting)

@@ -131,6 +131,7 @@ def main(
     from record.collection import choose_sites
     from replay.shells.registry import require_emulated
     from tuning.defaults import OFF
+    from tuning.kernel import require_congestion_controls
 
     require_browsing("validating")
     if (sites is not None) != (server_rtts != OFF):
@@ -141,6 +142,7 @@ def main(
     ]
     networks, protocols = choose_subjects(net, proto, sites)
     require_emulated(shells, [], delayed_servers=bool(delayed))
+    require_congestion_controls(protocols)
     with measuring_alone(), tempfile.TemporaryDirectory(prefix="validate-") as folder:
         if need_our_shells(protocols, shells) and (warning := priority_warning(timekeeping())):
             click.echo(f"note: {warning}", err=True)

@@ -177,7 +177,7 @@ class Campaign:
     def further_programs(self) -> Mapping[str, str]:
         """The programs of all servers, background flows and hops that take part, each with the option that prints its
         version."""
-        sending = [protocol for protocol in self._flow_protocols() if not protocol.in_kernel]
+        sending = [protocol for protocol in self.flow_protocols() if not protocol.in_kernel]
         of_servers = programs_of([*self.protocols.values(), *sending])
         return {**of_servers, **(CLIENT_PROGRAMS if sending else {}), **hop_programs(self.networks.values())}
 
@@ -191,9 +191,10 @@ class Campaign:
 
     def run_model(self) -> RunModel:
         """The model of a run's time and space, for when no runs have been made yet."""
-        return RunModel(self.sites, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
+        page_bytes = {name: site.page_bytes for name, site in self.sites.items()}
+        return RunModel(page_bytes, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
 
-    def _flow_protocols(self) -> list[Protocol]:
+    def flow_protocols(self) -> list[Protocol]:
         """The protocols of flows that belong to no page."""
         cross_traffic = [flow.protocol for network in self.networks.values() for flow in flows_of(network)]
         return [*self.method.flow_protocols(self.protocols.values()), *cross_traffic]

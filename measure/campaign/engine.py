@@ -1,5 +1,6 @@
 """Measures a campaign: hands its open runs, block by block, to a `place`, and does what must follow each block."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ from measure.campaign.block import Block, apply_policy
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.expectations import Expectation, judge
-from measure.campaign.forecast import Forecast, forecast, require_space
+from measure.campaign.forecast import Forecast, forecast, forecast_of_cells, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.place import Place, Work, measure_here
@@ -54,7 +55,8 @@ def measure(
         at_most = campaign.auto or (budget is not None and budget.remaining_s < expected.seconds)
         limit_s = max(0.0, budget.remaining_s) if budget else inf
         progress = display(planned.open_runs(), planned.ended())
-        with progress.live(expected, planned.run_seconds(), limit_s, at_most=at_most) as live:
+        progress.expects(planned.run_seconds())
+        with progress.live(expected, limit_s, at_most=at_most) as live:
             # An early run may be rejected when compared with later ones; then it is made again at the end.
             while planned.open_runs() and not planned.is_out_of_time:
                 attempts = len(results.rows)
@@ -104,16 +106,14 @@ class PlannedRuns:
             campaign.lanes.runs_at_once,
         )
 
-    def run_seconds(self) -> dict[str, float]:
-        """Network → how long an open run on it will take on average, without others at the same time."""
-        runs: dict[str, list[Run]] = {}
-        for run in self.open_runs():
-            runs.setdefault(run.network, []).append(run)
-        campaign, rows = self._campaign, self._results.rows
-        return {
-            network: forecast(of_network, rows, campaign.folder, campaign.run_model()).seconds / len(of_network)
-            for network, of_network in runs.items()
-        }
+    def run_seconds(self) -> dict[Cell, float]:
+        """Cell → how long an open run of it will take on average, with all lanes in use."""
+        campaign, runs = self._campaign, self.open_runs()
+        numbers = Counter(run.cell for run in runs)
+        of_cells = forecast_of_cells(
+            runs, self._results.rows, campaign.folder, campaign.run_model(), campaign.lanes.runs_at_once
+        )
+        return {cell: total.seconds / numbers[cell] for cell, total in of_cells.items()}
 
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""
@@ -188,6 +188,7 @@ class PlannedRuns:
         display.rejects(apply_expectations(results, results.rows_of(block.settings), self._outcomes, expectations))
         for entry in self._given_up.follow_results(run.cell for run in block.settings):
             display.gives_up(entry, self._given_up.runs_of((entry.site, entry.network)))
+        display.expects(self.run_seconds())
         hand_over(block, results)
 
     def _open(self, block: PlannedBlock) -> list[Run]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 
 from base.errors import EyelevelError
 from base.words import in_bytes
@@ -13,19 +13,25 @@ from browsers.browsertime.configuration import QUIET_MS
 from dataset.durations import mean_seconds, pace_seconds
 from dataset.table import Cell, Row, Run
 from films.policy import FilmPolicy
-from record.site import Site
 from tuning.networks import Network
 
 # The time (s) that a run takes on two cores in addition to load and quiet time, with its share of canaries; and by
-# which factor a page takes longer than `load_s`, with attempts that do not count. With both, the forecast of a run is
-# 1.04 (dsl), 1.07 (lte), 1.09 (da2gc) and 0.74 (mss) of the mean in data/reference.
+# which factor a page takes longer than `load_s`, with attempts that do not count. With both, and with ROUND_TRIPS and
+# CONNECTIONS, the forecast of a run is 1.01 (dsl), 0.98 (lte), 1.03 (da2gc) and 1.06 (mss) of the mean in
+# data/reference, without ebay on da2gc and mss, which was given up.
 RUN_S = 2.2
 LOAD_FACTOR = 1.5
 # The time and the space of a run of a static page that is not filmed.
 UNFILMED_RUN_S = 2.6
 UNFILMED_BYTES = 150_000
 # The least number of round trips that a page takes: for its handshake, and for requests that depend on each other.
-ROUND_TRIPS = 10
+ROUND_TRIPS = 5
+# The number of TCP connections whose rate, where losses limit it, a page reaches, whatever the number of its servers:
+# with one server it is faster than one connection that never ends, and with many, few are in use at once.
+CONNECTIONS = 4
+# A network's ratio of measured to predicted time is a median over its sites, with this many sites as predicted: the
+# first sites say little about the others.
+SITES_AS_PREDICTED = 2
 # The size of a run's evidence without the film, and of a second of film by quality.
 EVIDENCE_BYTES = 700_000
 FILM_BYTES_PER_S = {"lossless": 300_000, "small": 20_000}
@@ -52,10 +58,11 @@ class Forecast:
 
 @dataclass(frozen=True)
 class RunModel:
-    """A model of the time and the space of a run, from its page and its network; `films` says which films are kept.
-    `seconds` is how long each load lasts, unless the page determines it (None)."""
+    """A model of the time and the space of a run, from its page and its network. `page_bytes`: site → bytes of its
+    bodies. `films` says which films are kept. `seconds` is how long each load lasts, unless the page determines it
+    (None)."""
 
-    sites: Mapping[str, Site]
+    page_bytes: Mapping[str, int]
     networks: Mapping[str, Network]
     films: FilmPolicy
     filmed: bool = True
@@ -63,17 +70,17 @@ class RunModel:
 
     def knows(self, cell: Cell) -> bool:
         """Whether the site and the network of `cell` are known."""
-        return cell[0] in self.sites and cell[1] in self.networks
+        return cell[0] in self.page_bytes and cell[1] in self.networks
 
     def load_s(self, cell: Cell) -> float:
         """How long the page of `cell` takes to load: its size over the rate that TCP connections reach, plus some round
         trips."""
         if self.seconds is not None:
             return self.seconds
-        site, network = self.sites[cell[0]], self.networks[cell[1]]
-        page_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
-        # A page has a connection to each of its servers; they share the link.
-        return page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.path_rtt_ms / 1000
+        network = self.networks[cell[1]]
+        return (
+            8 * self.page_bytes[cell[0]] / network.tcp_rate_bps(CONNECTIONS) + ROUND_TRIPS * network.path_rtt_ms / 1000
+        )
 
     def keeps_film(self, run: int) -> bool:
         """Whether the film of a setting's run number `run` is kept if the run is valid."""
@@ -92,47 +99,58 @@ class RunModel:
         return Forecast(seconds, EVIDENCE_BYTES + film_bytes)
 
 
-def one_at_a_time(network: str) -> int:
-    """How many runs on `network` are measured at once, where runs are measured one after another."""
-    return 1
-
-
 def forecast(
     runs: Iterable[Run],
     rows: Sequence[Row],
     folder: Path,
     model: RunModel,
-    runs_at_once: Callable[[str], int] = one_at_a_time,
+    runs_at_once: Callable[[str], int] | None = None,
 ) -> Forecast:
     """The time and the space of `runs`, given the `rows` that were made so far in the campaign's `folder`.
-    `runs_at_once`: how many runs on a network are measured at once.
+    `runs_at_once`: how many runs on a network are measured at once; None: the time is that of the runs in one place,
+    one after another.
 
     A run is expected to take the mean of the rows of its site and network. Without such rows, it is expected to take
     what `model` predicts, scaled by the network's ratio of measured to predicted time so far.
     """
+    runs = list(runs)
+    of_cells = forecast_of_cells(runs, rows, folder, model, runs_at_once).values()
+    return sum(of_cells, Forecast(pace_seconds(runs), 0.0))
+
+
+def forecast_of_cells(
+    runs: Iterable[Run],
+    rows: Sequence[Row],
+    folder: Path,
+    model: RunModel,
+    runs_at_once: Callable[[str], int] | None = None,
+) -> dict[Cell, Forecast]:
+    """Cell → the time and the space of its `runs`, as `forecast` has them, without the pace checks of devices."""
     rows_of: dict[Cell, list[Row]] = defaultdict(list)
     for row in rows:
         rows_of[row.site, row.network].append(row)
-    means, run_s = {}, mean_seconds(rows)
+    means, run_s = {}, mean_seconds(rows, shared=runs_at_once is not None)
+
+    def predicted(cell: Cell, keeps_film: bool | None = None) -> Forecast:
+        return model.forecast(cell, keeps_film).slower(1 / runs_at_once(cell[1]) if runs_at_once else 1)
+
     for cell, of_cell in rows_of.items():
         sizes = _bytes(of_cell, folder)
         if sizes is None:
             sizes = model.forecast(cell).bytes if model.knows(cell) else 0.0
         means[cell] = Forecast(run_s[cell], sizes)
-    ratios: dict[str, list[float]] = defaultdict(list)
+    ratios: dict[str, list[float]] = defaultdict(lambda: [1.0] * SITES_AS_PREDICTED)
     for cell in filter(model.knows, means):
-        ratios[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
-    factors = {network: mean(of_network) for network, of_network in ratios.items()}
-    runs = list(runs)
+        ratios[cell[1]].append(means[cell].seconds / predicted(cell).seconds)
     # Most of hundreds of thousands of runs have the same forecast.
     one: dict[tuple[Cell, bool], Forecast] = {}
-    total = Forecast(pace_seconds(runs), 0.0)
+    totals: dict[Cell, Forecast] = defaultdict(lambda: Forecast(0.0, 0.0))
     for run in runs:
         kind = run.cell, model.keeps_film(run.number)
         if kind not in one:
-            one[kind] = means.get(run.cell) or model.forecast(*kind).slower(factors.get(run.network, 1.0))
-        total += one[kind].slower(1 / runs_at_once(run.network))
-    return total
+            one[kind] = means.get(run.cell) or predicted(*kind).slower(median(ratios[run.network]))
+        totals[run.cell] += one[kind]
+    return totals
 
 
 def require_space(needed: float, folder: Path) -> None:

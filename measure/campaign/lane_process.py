@@ -5,19 +5,19 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.portable import portable
 from dataset.table import Row, Run
-from measure.campaign.block import Block, measure_block
+from measure.campaign.block import Block, Notice, measure_block
 from measure.campaign.lane import Ending, LaneSetting
 from measure.campaign.preparer import Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.host.idle_priority import IdlePriority, idle_priority
+from measure.host.idle_priority import IdlePriority, idle_priority_of_blocks
 from measure.host.sharing import ALONE, SharedProcessors
 
 
@@ -36,9 +36,15 @@ class LaneStore(FolderStore):
         super().keep(*rows)
 
 
-def serve(folder: Path, slot: Slot, connection: Connection, idle: IdlePriority | None = None) -> None:
+def serve(
+    folder: Path,
+    slot: Slot,
+    connection: Connection,
+    idle: Callable[[Callable[[str], object]], IdlePriority | None] = lambda _: None,
+) -> None:
     """Measure the blocks that arrive on `connection` into the campaign's `folder`, until the connection is closed or a
-    block cannot be measured. Runs are prepared early at `idle` priority, if given."""
+    block cannot be measured. Before each block, `idle` is called with a function for warnings; it returns the priority
+    at which the block's runs are prepared early, if there is one."""
     while True:
         try:
             block: Block = connection.recv()
@@ -46,7 +52,7 @@ def serve(folder: Path, slot: Slot, connection: Connection, idle: IdlePriority |
             return
         store = LaneStore(folder, block.earlier, connection)
         try:
-            with Preparer(store, idle) as preparer:
+            with Preparer(store, idle(lambda text: connection.send(Notice(text, slot.lane)))) as preparer:
                 measure_block(block, store, slot, connection.send, preparer)
         except (EyelevelError, OSError) as error:
             error.add_note(f"in lane {slot.lane}: {traceback.format_exc()}")
@@ -72,10 +78,17 @@ def main(descriptor: int) -> None:
                 text = f"lane {setting.lane.number} runs on the processors {sorted(cores)}, not {setting.lane.cores}"
                 connection.send(Ending(EyelevelError(text)))
                 return
-            with idle_priority() as idle:
-                sharing = SharedProcessors(setting.sharing, idle) if setting.sharing else ALONE
+            with idle_priority_of_blocks() as idle:
+                sharing = SharedProcessors(setting.sharing) if setting.sharing else ALONE
+
+                def idle_of_block(warn: Callable[[str], object]) -> IdlePriority | None:
+                    priority = idle(warn)
+                    if sharing.is_shared:
+                        sharing.idle = priority
+                    return priority
+
                 slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number, sharing)
-                serve(setting.folder, slot, connection, idle)
+                serve(setting.folder, slot, connection, idle_of_block)
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         sys.exit(128 + signal.SIGTERM)
 

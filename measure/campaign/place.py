@@ -7,13 +7,13 @@ from functools import partial
 from itertools import takewhile
 
 from dataset.table import Run
-from measure.campaign.block import Block, measure_block
+from measure.campaign.block import Block, Notice, measure_block
 from measure.campaign.campaign import Campaign
 from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results
 from measure.campaign.slot import Slot, canaries_of, machine_name
-from measure.host.idle_priority import idle_priority
+from measure.host.idle_priority import idle_priority_of_blocks
 from measure.run.setting import Setting
 
 
@@ -44,7 +44,8 @@ def measure_here(work: Work, slot: Slot | None = None) -> None:
     one is prepared. Raises EyelevelError when that cannot continue."""
     campaign, canaries = work.campaign, canaries_of(machine_name(), work.results.rows)
     slot = slot or Slot(canaries, campaign.canary_s, campaign.loading.browser)
-    with idle_priority() as idle, Preparer(work.results, idle) as preparer:
+    with idle_priority_of_blocks() as idle, Preparer(work.results) as preparer:
         for block in takewhile(work.may_begin, work.blocks):
+            preparer.idle = idle(lambda text: work.display.notify(Notice(text)))
             measure_block(block, work.results, slot, work.display.notify, preparer, partial(work.after, block))
             work.end(block)

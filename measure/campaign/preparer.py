@@ -28,7 +28,7 @@ class Preparer:
 
     def __init__(self, store: FolderStore, idle: IdlePriority | None = None) -> None:
         self._store = store
-        self._idle = idle
+        self.idle = idle
         self._load: Load | None = None
 
     def __enter__(self) -> "Preparer":
@@ -46,7 +46,7 @@ class Preparer:
         `early`: prepare at idle priority, or do nothing if that is not available. Errors are not raised, since they
         would count against the run that is ending; the next run is then made without preparation.
         """
-        if early and not self._idle:
+        if early and not self.idle:
             return False
         pair = next_run()
         # A preparation that failed at idle priority, perhaps by a time limit, may succeed at ordinary priority.
@@ -63,7 +63,7 @@ class Preparer:
             return False  # it was made before the campaign was stopped
         with suppress(OSError, EyelevelError):
             folder = self._store.empty_run_folder(run, attempt)
-            self._load = method.prepare(setting, layout, folder, attempt, idle=self._idle if early else None)
+            self._load = method.prepare(setting, layout, folder, attempt, idle=self.idle if early else None)
             if not self._load:
                 folder.rmdir()
         return self._load is not None

@@ -2,11 +2,10 @@
 columns: the present runs, when all will be done, and problems."""
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
-from statistics import mean
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -15,20 +14,17 @@ from rich.text import Text
 
 from base.words import clock_in, in_bytes, in_words, plural
 from dataset.reasons import MANY_REJECTED, Reason
-from dataset.table import GivenUp, Row, Run
+from dataset.table import Cell, GivenUp, Row, Run
 from measure.campaign.block import Beginning, Event, Judgement, Notice
 from measure.campaign.forecast import Forecast
 from measure.host.lanes import ONE_LANE, Lanes
 
-# The forecast of a network's runs counts as much as this many of its runs, so that the first ones, or a pause after
-# them, do not change the time left by half.
-FORECAST_RUNS = 5
 # The metrics in the line of a run.
 LINE_METRICS = ("plt", "si")
 
 
 class ProgressDisplay:
-    """Prints a campaign's runs, and estimates the time left from how long runs of each network took."""
+    """Prints a campaign's runs, and the time left by the latest forecast."""
 
     def __init__(
         self,
@@ -44,28 +40,19 @@ class ProgressDisplay:
         `lanes`: how many runs are made at once; `clock`: the time in s."""
         self._console = console
         self._open = set(open_runs)
-        self._open_on = Counter(run.network for run in self._open)
+        self._open_in = Counter(run.cell for run in self._open)
         self._total = len(open_runs) + done
-        # For each network: the number of runs so far, and their total time.
-        self._counts: Counter[str] = Counter()
-        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rejected: Counter[str] = Counter()
         self._attempts = 0
         self._given_up = 0
         self._warnings: set[tuple[int | None, str]] = set()
         self._lanes = lanes
         self._clock = clock
-        # When the first attempt began, and how long the last attempts at all runs that are done would have taken with
-        # all lanes in use and no time between runs.
-        self._began_s: float | None = None
-        self._ended_s = 0.0
         self._last_warning = ""
         # The present run of each lane, as a text.
         self._present: dict[int | None, str] = {}
-        # By the forecast, how long a run on each network takes, and FORECAST_RUNS one after another; and when, on the
-        # clock, the time limit ends.
-        self._expected: Mapping[str, float] = {}
-        self._forecast_s = 0.0
+        # How long a run of each cell takes by the latest forecast; and when, on the clock, the time limit ends.
+        self._expected: Mapping[Cell, float] = {}
         self._limit_s = inf
         self._live = console.is_terminal and not plain
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), "{task.fields[left]}")
@@ -75,16 +62,17 @@ class ProgressDisplay:
         self._summary = Text(no_wrap=True, overflow="ellipsis")
         self._warning = Text(style="yellow", no_wrap=True, overflow="ellipsis")
 
+    def expects(self, run_s: Mapping[Cell, float]) -> None:
+        """Take a forecast: how long a run of each cell takes (s), with all lanes in use."""
+        self._expected = run_s
+        self._stands()
+
     @contextmanager
-    def live(
-        self, expected: Forecast, run_s: Mapping[str, float], limit_s: float = inf, *, at_most: bool = False
-    ) -> Iterator["ProgressDisplay"]:
-        """Print the forecast for all runs, as an upper limit if `at_most`; `run_s` is the forecast for one run on each
-        network, and the campaign ends within `limit_s`. On a terminal, also show the campaign's state below the
-        lines."""
+    def live(self, expected: Forecast, limit_s: float = inf, *, at_most: bool = False) -> Iterator["ProgressDisplay"]:
+        """Print the forecast for all runs, as an upper limit if `at_most`; the campaign ends within `limit_s`. On a
+        terminal, also show the campaign's state below the lines."""
         if self._open:
-            self._expected, self._limit_s = run_s, self._clock() + limit_s
-            self._forecast_s = FORECAST_RUNS * mean(run_s[run.network] for run in self._open)
+            self._limit_s = self._clock() + limit_s
             seconds = min(expected.seconds, limit_s)
             expectation = f"about {in_words(seconds)}, done {clock_in(seconds)}, {in_bytes(expected.bytes)}"
             what = f"{'at most ' if at_most else ''}{plural('run', len(self._open))} to be made"
@@ -111,8 +99,6 @@ class ProgressDisplay:
                 self._warns(text, lane)
 
     def _begins(self, run: Run, attempt: int, lane: int | None) -> None:
-        if self._began_s is None:
-            self._began_s = self._clock()
         # Put this before the run, whose name may be too long for the line.
         again = f", attempt {attempt}" if attempt > 1 else ""
         self._present[lane] = f"now{f', lane {lane}' if lane else ''}{again}: {run}"
@@ -120,11 +106,8 @@ class ProgressDisplay:
 
     def _ends(self, row: Row, *, given_up: bool) -> None:
         run = row.of
-        self._counts[run.network] += 1
         self._attempts += 1
-        self._seconds[run.network] += row.seconds
         if row.valid or given_up:
-            self._ended_s += row.seconds / self._lanes.runs_at_once(run.network)
             self._close([run])
         if row.valid:
             text = f"{_metrics(row)}{plural('request', row.requests)}, {row.missed} missed"
@@ -149,7 +132,7 @@ class ProgressDisplay:
             self._rejected[reason.gate] += 1
             if row.of not in self._open:
                 self._open.add(row.of)
-                self._open_on[row.network] += 1
+                self._open_in[row.of.cell] += 1
             self._say(f"{row.of}: rejected later: {reason}", style="yellow")
         self._stands()
 
@@ -171,40 +154,27 @@ class ProgressDisplay:
 
     def time_left(self) -> str:
         """How long the open runs will take, in words."""
-        seconds = self._seconds_left()
+        seconds = self.seconds_left()
         return "" if seconds is None else f"{in_words(seconds)} left" if self._open else "done"
 
     def _left(self) -> str:
         """The remaining time in words, and the time of day when all will be done."""
-        seconds = self._seconds_left()
+        seconds = self.seconds_left()
         return f"{self.time_left()}{f', done {clock_in(seconds)}' if seconds and self._open else ''}"
 
-    def _seconds_left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         if not self._open:
             return 0.0
-        if not (self._counts or self._expected):
+        if not self._expected:
             return None
-        runs_s = sum(
-            count * self._run_s(network) / self._lanes.runs_at_once(network) for network, count in self._open_on.items()
-        )
-        # Attempts that do not count, canaries and films take time, too, and so do lanes that wait for each other.
-        if self._began_s is not None and self._ended_s:
-            elapsed_s = self._clock() - self._began_s
-            runs_s *= max(1.0, (elapsed_s + self._forecast_s) / (self._ended_s + self._forecast_s))
+        runs_s = sum(count * self._expected.get(cell, 0.0) for cell, count in self._open_in.items())
         return max(0.0, min(runs_s, self._limit_s - self._clock()))
-
-    def _run_s(self, network: str) -> float:
-        """How long a run on `network` takes: the mean of the forecast and the runs so far."""
-        count, seconds = self._counts[network], self._seconds[network]
-        if network in self._expected:
-            return (FORECAST_RUNS * self._expected[network] + seconds) / (FORECAST_RUNS + count)
-        return seconds / count if count else sum(self._seconds.values()) / self._counts.total()
 
     def _close(self, runs: Iterable[Run]) -> None:
         for run in runs:
             if run in self._open:
                 self._open.remove(run)
-                self._open_on[run.network] -= 1
+                self._open_in[run.cell] -= 1
 
     def _stands(self) -> None:
         self._progress.update(self._task, completed=self._total - len(self._open), left=self._left())

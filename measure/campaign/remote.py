@@ -163,7 +163,7 @@ def measure_remotely(
     ):
         store = FolderStore(Path(temporary), earlier=block.earlier)
         if lane is None:
-            with idle_priority() as idle, Preparer(store, idle) as preparer:
+            with idle_priority(warn=warnings.append) as idle, Preparer(store, idle) as preparer:
                 measure_block(block, store, Slot(canaries, browser=browser), notify, preparer)
         else:
             places = lanes_of_worker().places()

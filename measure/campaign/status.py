@@ -23,7 +23,6 @@ from films.policy import FilmPolicy
 from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast
 from measure.campaign.store import FolderStore
 from measure.host.lanes import Lanes
-from record import collection
 from tuning.networks import Network
 
 # At most this many given-up sites are named.
@@ -74,12 +73,12 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     open_runs = tuple(run for run in unmeasured if run not in given_up and run not in saved)
     lanes = Lanes(document.settings.lanes, at_once=document.settings.at_once)
     try:
-        sites = {name: collection.load_site(name) for name in document.settings.sites}
+        page_bytes = {name: document.site_facts[name]["bytes"] for name in document.settings.sites}
         films = FilmPolicy(**document.films)
         networks = {name: structured(values, Network, name) for name, values in document.settings.networks.items()}
-        model = RunModel(sites, networks, films, document.settings.filmed, document.settings.seconds_of_run)
+        model = RunModel(page_bytes, networks, films, document.settings.filmed, document.settings.seconds_of_run)
         expected = forecast(open_runs, rows, folder, model, lanes.runs_at_once)
-    except (EyelevelError, KeyError, TypeError):  # a site is missing now, or a network has keys of another version
+    except (EyelevelError, KeyError, TypeError):  # a network has keys of another version, or a site no facts
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))
     return Status(

@@ -41,6 +41,10 @@ STAT_FLAGS = 6
 PF_EXITING = 0x4
 
 PREFIX = "eyelevel-idle-"
+NOT_NOW = (
+    "no idle priority: a trial of it has failed, perhaps since the machine was busy, so runs are prepared later; it is "
+    "tried again before later blocks"
+)
 # The most real-time runtime of a group, in µs per second, on systems where control groups have such shares. The
 # emulated network needs it.
 REAL_TIME_US = 50_000
@@ -93,7 +97,10 @@ class Group(IdlePriority):
 
 @contextmanager
 def by_policy() -> Iterator[IdlePriority]:
-    """Idle priority by policy; needs no preparation."""
+    """Idle priority by policy; needs no preparation. Raises EyelevelError when this user may not lift it."""
+    lifted = [*Policy().beginning(), tool("chrt"), "--other", "0", tool("true")]
+    if subprocess.run(lifted, stderr=subprocess.DEVNULL, check=False).returncode:
+        raise EyelevelError("this user may not lift idle priority")
     yield Policy()
 
 
@@ -125,10 +132,17 @@ def _allow_real_time(group: Path, ordinary: Path) -> None:
         (group / share).write_text(str(min(most_us, REAL_TIME_US)))
 
 
+class TrialFailedError(EyelevelError):
+    """A trial of idle priority has failed, and another one may succeed."""
+
+
 @contextmanager
-def idle_priority(prefix: str = PREFIX) -> Iterator[IdlePriority | None]:
-    """A way to get idle priority that works on this machine, for this user; None if there is none. It serves one tree
-    at a time, which must have ended or been lifted when the context ends.
+def idle_priority(
+    prefix: str = PREFIX, warn: Callable[[str], object] = lambda _: None
+) -> Iterator[IdlePriority | None]:
+    """A way to get idle priority that works on this machine, for this user; None if there is none, or if its trial
+    fails now, which `warn` is told. It serves one tree at a time, which must have ended or been lifted when the
+    context ends.
 
     Also removes, as far as permitted, groups whose names begin with `prefix` that killed campaigns have left, whichever
     way is used now.
@@ -137,9 +151,33 @@ def idle_priority(prefix: str = PREFIX) -> Iterator[IdlePriority | None]:
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
         remove_abandoned(place.parent, prefix)
     with ExitStack() as stack:
-        yield stack.enter_context(way()) if (way := _way(prefix)) else None
+        try:
+            one = stack.enter_context(way()) if (way := _way(prefix)) else None
+        except TrialFailedError as error:
+            warn(str(error))
+            one = None
+        yield one
 
 
+@contextmanager
+def idle_priority_of_blocks(prefix: str = PREFIX) -> Iterator[Callable[[Callable[[str], object]], IdlePriority | None]]:
+    """A function to be called before each block, with a function for warnings: `idle_priority` for the rest of the
+    context. Where there is none at first, it is tried anew before the 2nd, 4th, 8th, … block, since the machine may
+    have been busy."""
+    idle, blocks = None, 0
+    with ExitStack() as stack:
+
+        def before_block(warn: Callable[[str], object]) -> IdlePriority | None:
+            nonlocal idle, blocks
+            blocks += 1
+            if not idle and blocks.bit_count() == 1:
+                idle = stack.enter_context(idle_priority(prefix, warn))
+            return idle
+
+        yield before_block
+
+
+# Remembers a way that has held, and that there is none, but no trial that has failed.
 @cache
 def _way(prefix: str) -> Callable[[], AbstractContextManager[IdlePriority]] | None:
     # Without real-time priority, the emulated network would be late while it is prepared, and its run would be
@@ -147,10 +185,14 @@ def _way(prefix: str) -> Callable[[], AbstractContextManager[IdlePriority]] | No
     if not has_real_time_priority():
         return None
     ways: list[Callable[[], AbstractContextManager[IdlePriority]]] = [by_policy, partial(by_group, prefix)]
+    has_failed = False
     for way in ways:
         with suppress(OSError, EyelevelError), way() as one:
             if holds(one):
                 return way
+            has_failed = True
+    if has_failed:
+        raise TrialFailedError(NOT_NOW)
     return None
 
 

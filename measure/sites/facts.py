@@ -19,7 +19,7 @@ def facts_of(site: Site) -> SiteFacts:
     measured = completeness.read(site)
     return SiteFacts(
         exchanges=len(site.exchanges),
-        bytes=sum(exchange.bytes for exchange in site.exchanges),
+        bytes=site.page_bytes,
         servers=len(site.servers),
         hosts=len(hosts),
         third_party_hosts=sum(_domain(host) != first_party for host in hosts),

@@ -124,7 +124,7 @@ def left_out(
         conditions = product(browsers, over, range(1, runs + 1))
         planned = [Run(site, network, one.name, number, browser) for browser, one, number in conditions]
         open_runs = [run for run in planned if run not in done]
-        model = RunModel({site: sites[site]}, known, ALL_FILMS, filmed=False)
+        model = RunModel({site: sites[site].page_bytes}, known, ALL_FILMS, filmed=False)
         seconds = forecast(open_runs, rows, folder, model).seconds
         expected_s[site, network] = min(seconds, len(open_runs) * limit_s)
     return out + beyond_budget(expected_s, budget_s)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from factories import ROW, rejected
 
-from dataset.durations import STOP_S, elapsed_seconds, mean_seconds
+from dataset.durations import STOP_S, elapsed_seconds, mean_seconds, shared_seconds
 from dataset.table import Row
 
 
@@ -29,6 +29,18 @@ def test_a_stop_of_the_campaign_is_no_part_of_a_run() -> None:
     # The last two overlap: their clock was set, or the table is a stranger's.
     assert [seconds for _, seconds in elapsed_seconds(rows)] == [309, 10, 10, 10]
     assert [seconds for _, seconds in elapsed_seconds([row(0, 0), replace(row(0, 12), started_at="once")])] == [10, 10]
+
+
+def test_attempts_made_at_once_share_the_time_of_the_campaign() -> None:
+    rows = [
+        row(0, 0, lane=1, run=1),
+        row(0, 5, lane=2, run=2),
+        row(0, 20, lane=1, run=3),  # lane 2 waits for it
+        row(9, 0, lane=1, run=4),
+        replace(row(0, 12), run=5, started_at="once"),
+    ]
+    assert {one.run: seconds for one, seconds in shared_seconds(rows)} == {1: 7.5, 2: 12.5, 3: 10, 4: 10, 5: 10}
+    assert shared_seconds([]) == []
 
 
 def test_attempts_that_do_not_count_are_part_of_their_run() -> None:

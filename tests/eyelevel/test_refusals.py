@@ -51,6 +51,20 @@ def test_results_that_cannot_be_written_are_refused_before_anything_is_validated
     assert "measuring" not in done.output
 
 
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.parametrize("command", ["campaign", "validate"])
+def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_is_measured(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "protocols.toml").write_text('[nonesuch]\nlike = "tcp"\ncongestion_control = "nonesuch"\n')
+    monkeypatch.setenv("EYELEVEL_TUNING", str(tmp_path))
+    options = ["--net", "dsl", "--sites", "demo-light", "--campaign", "c", "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(program, [command, "--proto", "nonesuch", *(options if command == "campaign" else [])])
+    assert "nonesuch needs the congestion control nonesuch" in str(done.exception)
+    assert "\n" not in str(done.exception) and not (tmp_path / "results").exists()
+
+
 def test_a_mistyped_recording_is_answered_with_the_one_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "www.yelp.com").mkdir()
     done = CliRunner().invoke(program, ["import", str(tmp_path / "www.yelp.con")])

@@ -35,7 +35,6 @@ COLUMNS, LINES = 80, 24
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """A campaign with many problems: many gates, in two browsers, and nine sites that were given up."""
-    choose_sites(["demo-light"])
     settings = {
         "seed": 1,
         "runs": 20,
@@ -46,7 +45,8 @@ def campaign(tmp_path: Path) -> Path:
         "networks": {"lte": asdict(networks.load()["lte"])},
         "protocols": {name: {} for name in PROTOCOLS},
     }
-    write_document(tmp_path, CampaignDocument(structured(settings, CampaignSettings, "")))
+    facts = {"demo-light": {"bytes": choose_sites(["demo-light"])[0].page_bytes}}
+    write_document(tmp_path, CampaignDocument(structured(settings, CampaignSettings, ""), site_facts=facts))
     runs = [
         Run("demo-light", "lte", protocol, number, browser)
         for number in range(1, 21)
@@ -57,7 +57,13 @@ def campaign(tmp_path: Path) -> Path:
     rows = []
     for place, run in enumerate(runs[:100]):
         row = replace(
-            ROW, site=run.site, protocol=run.protocol, run=run.number, browser=run.browser, folder=f"runs/{place}"
+            ROW,
+            site=run.site,
+            protocol=run.protocol,
+            run=run.number,
+            browser=run.browser,
+            folder=f"runs/{place}",
+            started_at=f"2026-01-01T00:{place // 6:02}:{place % 6}0+0000",
         )
         rows.append(row if place % 3 else rejected(f"{GATES[place // 3 % len(GATES)]}: {REASON}", row))
     (tmp_path / "runs.csv").write_text(header() + lines(rows))

@@ -37,8 +37,8 @@ END_TIMEOUT_S = 5.0
 def own_groups() -> str:
     """The first letters of the names of control groups of one test alone.
 
-    A process tries idle priority once for each such beginning of names. So with this one, it is tried anew: beside
-    other tests, it may not have held.
+    A process that has found idle priority to hold remembers that for each such beginning of names. So with this one, it
+    is tried anew.
     """
     return f"{GROUPS}{uuid.uuid4()}-"
 

@@ -362,6 +362,16 @@ def test_a_congestion_control_that_is_not_loaded_is_told_with_the_command_that_l
     assert message.endswith("with: sudo modprobe tcp_nonesuch")
 
 
+def test_a_congestion_control_that_the_kernel_lacks_is_refused_with_those_that_it_has() -> None:
+    known = protocols.load()
+    # A QUIC server does not use the kernel's.
+    kernel.require_congestion_controls([known["tcp"], replace(known["quic+bbr"], congestion_control="nonesuch")])
+    with pytest.raises(
+        EyelevelError, match=r"^x needs the congestion .* has not loaded; it has [^;]*\breno\b[^;]*; load"
+    ):
+        kernel.require_congestion_controls([replace(known["tcp"], name="x", congestion_control="nonesuch")])
+
+
 def test_drops_and_repairs_reach_the_shell(tmp_path: Path) -> None:
     file = tmp_path / "networks.toml"
     file.write_text(

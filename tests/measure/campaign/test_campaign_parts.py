@@ -180,28 +180,35 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_path: Path) -> None:
-    model = RunModel({"demo-light": site, "other": site}, networks.load(), FilmPolicy())
+    model = RunModel({"demo-light": site.page_bytes, "other": site.page_bytes}, networks.load(), FilmPolicy())
     open_runs = [Run("demo-light", "lte", "tcp", number) for number in (2, 3)]
     rows = [replace(ROW, site="demo-light", run=run, seconds=10.0 * run) for run in (1, 2)]
     (tmp_path / ROW.folder).mkdir(parents=True)
     (tmp_path / ROW.folder / "film.mp4").write_bytes(bytes(5000))
     estimate = forecast(open_runs, rows, tmp_path, model)
     assert (estimate.seconds, estimate.bytes) == (30, 10_000)
-    # If one site takes longer or less on a network than modelled, the same factor is assumed for other sites.
-    usual = {site: model.forecast((site, "lte")).seconds for site in ("demo-light", "other")}
-    scaled = forecast([Run("other", "lte", "tcp", 2)], rows, tmp_path, model)
-    assert scaled.seconds == pytest.approx(15 / usual["demo-light"] * usual["other"])
+
+
+def test_sites_that_take_longer_than_modelled_change_the_forecast_of_others_when_they_are_several(
+    site: Site, tmp_path: Path
+) -> None:
+    model = RunModel(dict.fromkeys("abcd", site.page_bytes), networks.load(), FilmPolicy())
+    usual_s = model.forecast(("d", "lte")).seconds
+    rows = [replace(ROW, site=name, seconds=2 * usual_s, machine=name) for name in "abc"]
+    for count, factor in ((1, 1.0), (2, 1.5), (3, 2.0)):
+        scaled = forecast([Run("d", "lte", "tcp", 2)], rows[:count], tmp_path, model)
+        assert scaled.seconds == pytest.approx(factor * usual_s)
 
 
 @pytest.mark.parametrize("network", ["dsl", "lte", "da2gc"])
 def test_the_forecast_of_a_small_page_is_what_one_of_its_size_took(site: Site, network: str) -> None:
-    model = RunModel({site.name: site}, networks.load(), FilmPolicy())
+    model = RunModel({site.name: site.page_bytes}, networks.load(), FilmPolicy())
     measured_s = mean_seconds(read_rows(PROJECT / "data" / "reference"))["Wikipedia", network]
     assert measured_s / 1.5 < model.forecast((site.name, network)).seconds < 1.5 * measured_s
 
 
 def test_films_and_slow_networks_need_more(site: Site) -> None:
-    lossless = RunModel({"s": site}, networks.load(), FilmPolicy())
+    lossless = RunModel({"s": site.page_bytes}, networks.load(), FilmPolicy())
     none = replace(lossless, films=FilmPolicy("none"))
     assert lossless.forecast(("s", "mss")).seconds > lossless.forecast(("s", "dsl")).seconds
     assert lossless.forecast(("s", "mss")).bytes > none.forecast(("s", "mss")).bytes

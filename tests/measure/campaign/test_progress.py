@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 import pytest
 from factories import ROW, rejected
 from rich.console import Console
+from support.forecasts import model_of, ratios
 from support.scripted import row_of
 
+from base.places import PROJECT
 from base.words import clock_in
 from dataset.reasons import Reason
-from dataset.table import GivenUp, Run
+from dataset.table import GivenUp, Run, read_rows
 from measure.campaign.block import Beginning, Judgement, Notice
 from measure.campaign.forecast import Forecast
 from measure.campaign.progress import ProgressDisplay
@@ -32,16 +34,19 @@ def end(display: ProgressDisplay, run: Run, seconds: float) -> None:
     display.notify(Judgement(row, given_up=False))
 
 
-def test_runs_that_remain_take_as_long_as_those_of_their_network(display: ProgressDisplay) -> None:
+def test_runs_that_remain_take_as_long_as_the_forecast_of_their_cell(display: ProgressDisplay) -> None:
     assert display.time_left() == ""
-    end(display, LTE[0], 20)
-    assert display.time_left() == "100 s left".replace("100 s", "2 min")
-    end(display, LTE[1], 40)
+    display.expects({("s", "lte"): 10.0, ("s", "dsl"): 5.0})
+    assert display.time_left() == "45 s left"
+    end(display, LTE[0], 40)
+    assert display.time_left() == "35 s left"
+    display.expects({("s", "lte"): 15.0, ("s", "dsl"): 5.0})
     end(display, DSL[0], 10)
-    assert display.time_left() == "50 s left"
+    assert display.time_left() == "40 s left"
 
 
 def test_what_is_rejected_or_given_up_counts_once(display: ProgressDisplay) -> None:
+    display.expects({("s", "lte"): 10.0, ("s", "dsl"): 10.0})
     for run in LTE:
         end(display, run, 10)
     end(display, DSL[0], 10)
@@ -57,47 +62,26 @@ def test_what_is_rejected_or_given_up_counts_once(display: ProgressDisplay) -> N
 
 
 def test_an_attempt_that_is_made_again_leaves_its_run_open(display: ProgressDisplay) -> None:
+    display.expects({("s", "lte"): 10.0, ("s", "dsl"): 10.0})
     display.notify(Judgement(rejected("gate: it is", seconds=10.0), given_up=False))
     assert display.time_left() == "60 s left"
     display.notify(Judgement(rejected("gate: it is", attempt=2, seconds=10.0), given_up=True))
     assert display.time_left() == "50 s left"
 
 
-def test_what_is_between_runs_takes_its_share_of_the_time_that_is_left() -> None:
-    now_s = 100.0
-    display = ProgressDisplay(Console(file=io.StringIO()), LTE, 0, clock=lambda: now_s)
-    display.notify(Beginning(LTE[0], 1))
-    now_s += 15.0
-    # An attempt that does not count, and canaries.
-    display.notify(Judgement(rejected("gate: it is", replace(ROW, network="lte"), seconds=10.0), given_up=False))
-    now_s += 15.0
-    end(display, LTE[0], 10)
-    # Two runs are open, and one took 30 s in all.
-    assert display.time_left() == "60 s left"
-
-
-def test_the_first_runs_change_the_forecast_little_and_further_ones_replace_it() -> None:
-    now_s = 0.0
-    runs = [Run("s", network, "tcp", number) for number in range(100) for network in ("dsl", "lte")]
-    display = ProgressDisplay(Console(file=io.StringIO()), runs, 0, lanes=Lanes(4), clock=lambda: now_s)
-    with display.live(Forecast(25 * 10 + 25 * 20, 0), {"dsl": 10.0, "lte": 20.0}):
-        assert display.time_left() == "12 min left"
-        display.notify(Beginning(runs[0], 1, 1))
-        # The first run of four lanes, after an attempt that does not count.
-        now_s += 20.0
-        end(display, runs[0], 10)
-        assert display.time_left() == "15 min left"
-        for run in runs[1:100]:
-            now_s += 10.0
-            end(display, run, 40)
-        # Half of the runs are open, almost 10 s for each.
-        assert display.time_left() == "16 min left"
+@pytest.mark.parametrize("one", [1, 2])
+def test_the_time_of_the_reference_s_round_was_known_after_a_tenth_of_it(one: int) -> None:
+    folder = PROJECT / "data" / "reference"
+    rows = [row for row in read_rows(folder) if row.run == one]
+    for share, ratio in zip((0.1, 0.25, 0.5), ratios(rows, model_of(folder), (0.1, 0.25, 0.5)), strict=True):
+        assert ratio == pytest.approx(1, abs=0.1), share
 
 
 def test_no_more_time_is_left_than_the_budget() -> None:
     now_s = 100.0
     display = ProgressDisplay(Console(file=io.StringIO()), LTE, 0, clock=lambda: now_s)
-    with display.live(Forecast(300, 0), {"lte": 100.0}, 80.0):
+    display.expects({("s", "lte"): 100.0})
+    with display.live(Forecast(300, 0), 80.0):
         assert display.time_left() == "80 s left"
         now_s += 50.0
         end(display, LTE[0], 50)
@@ -109,6 +93,7 @@ def test_a_clock_says_when_it_will_be_done() -> None:
     assert clock_in(86_400).startswith(then.strftime("on %a %d %b at "))
     output = io.StringIO()
     display = ProgressDisplay(Console(file=output, width=300), LTE, 0)
+    display.expects({("s", "lte"): 200_000.0})
     end(display, LTE[0], 200_000)
     assert re.search(r"4 d 15 h left, done on \w{3} \d\d \w{3} at \d\d:\d\d$", output.getvalue().rstrip())
 
@@ -124,7 +109,8 @@ def test_a_terminal_of_80_columns_shows_when_it_will_be_done_and_what_is_wrong()
         return ["".join(part.text for part in line).rstrip() for line in lines]
 
     until = r"left, done on \w{3} \d\d \w{3} at \d\d:\d\d$"
-    with display.live(Forecast(400_000, 4e9), {network: 2000.0}, at_most=True):
+    display.expects({runs[0].cell: 1000.0})
+    with display.live(Forecast(400_000, 4e9), at_most=True):
         # Before the first run, the forecast already shows when all will be done.
         assert re.search(rf"━ 360/760 4 d 15 h {until}", screen()[0])
         display.notify(Beginning(runs[1], 2, 2))

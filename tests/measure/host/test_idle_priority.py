@@ -16,12 +16,14 @@ from support.leaks import own_groups
 from base.errors import EyelevelError
 from base.processes import first_readable, pidfd
 from measure.host.idle_priority import (
+    NOT_NOW,
     IdlePriority,
     Policy,
     by_group,
     by_policy,
     holds,
     idle_priority,
+    idle_priority_of_blocks,
     idle_threads,
     require_ordinary,
 )
@@ -181,6 +183,33 @@ def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_gr
 
 def test_where_no_way_holds_there_is_no_idle_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("measure.host.idle_priority.holds", lambda _way: False)
-    # A process tries the methods once for each prefix.
     with idle_priority(own_groups()) as idle:
         assert idle is None
+
+
+@pytest.mark.needs_root
+def test_idle_priority_that_did_not_hold_is_tried_anew_before_later_blocks_and_a_warning_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_busy, warnings = True, list[str]()
+    monkeypatch.setattr("measure.host.idle_priority.holds", lambda _way: not is_busy)
+    monkeypatch.setattr("measure.host.idle_priority.has_real_time_priority", lambda: True)
+    with idle_priority_of_blocks(own_groups()) as before_block:
+        assert before_block(warnings.append) is None and warnings == [NOT_NOW]
+        is_busy = False
+        idle = before_block(warnings.append)
+        assert idle is not None and before_block(warnings.append) is idle and warnings == [NOT_NOW]
+
+
+def test_a_user_who_may_not_lift_idle_priority_gets_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
+
+    @contextmanager
+    def forbidden(*_: str) -> Iterator[IdlePriority]:
+        raise EyelevelError("not permitted")
+        yield
+
+    monkeypatch.setattr("measure.host.idle_priority.by_policy", forbidden)
+    monkeypatch.setattr("measure.host.idle_priority.by_group", forbidden)
+    with idle_priority(own_groups(), warnings.append) as idle:
+        assert idle is None and not warnings

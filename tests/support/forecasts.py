@@ -1,0 +1,76 @@
+"""How right the forecast of a campaign's time was: the attempts of a measured campaign are made again, on paper.
+
+    PYTHONPATH=tests:. python -m support.forecasts data/reference docs/first-hour/near
+
+prints a table: the forecast of the whole time after shares of the attempts, as a ratio of the real one, without pauses;
+and the same for each round, as a campaign of its own.
+"""
+
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from base.structure import structured
+from dataset.durations import elapsed_seconds
+from dataset.table import Row, Run, read_rows, require_document
+from films.policy import FilmPolicy
+from measure.campaign.block import Judgement
+from measure.campaign.forecast import RunModel, forecast_of_cells
+from measure.campaign.progress import ProgressDisplay
+from tuning.networks import Network
+
+# The shares of a campaign's attempts after which its forecast is looked at.
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75)
+
+
+def model_of(folder: Path) -> RunModel:
+    """The model that the campaign in `folder` had before its first run, by today's code."""
+    document = require_document(folder)
+    page_bytes = {name: facts["bytes"] for name, facts in document.site_facts.items()}
+    networks = {name: structured(values, Network, name) for name, values in document.settings.networks.items()}
+    return RunModel(page_bytes, networks, FilmPolicy(**document.films), document.settings.filmed)
+
+
+def ratios(rows: Sequence[Row], model: RunModel, shares: Sequence[float] = SHARES) -> list[float]:
+    """The forecast of the whole time of a campaign as a ratio of the real one, after `shares` of its attempts, `rows`,
+    which were made one after another. Its display is told of them, and of a forecast after each block, as in a
+    campaign. A run is open until its last attempt, so what was rejected later was known from the beginning."""
+    last = {row.of: place for place, row in enumerate(rows)}
+    elapsed_s = {row.folder: seconds for row, seconds in elapsed_seconds(rows)}
+    display = ProgressDisplay(Console(file=io.StringIO()), list(last), 0)
+    places = [round(share * len(rows)) for share in shares]
+    expected_s: list[float] = []
+    spent_s = 0.0
+    for place in range(len(rows)):
+        if place == 0 or rows[place].block != rows[place - 1].block:
+            open_runs = [run for run in last if last[run] >= place]
+            display.expects(_run_seconds(open_runs, rows[:place], model))
+        expected_s += [spent_s + (display.seconds_left() or 0.0)] * places.count(place)
+        spent_s += elapsed_s[rows[place].folder]
+        display.notify(Judgement(rows[place], given_up=last[rows[place].of] == place))
+    return [seconds / spent_s for seconds in expected_s]
+
+
+def _run_seconds(runs: Sequence[Run], rows: Sequence[Row], model: RunModel) -> dict[tuple[str, str], float]:
+    cells = [run.cell for run in runs]
+    of_cells = forecast_of_cells(runs, rows, Path("no-such-folder"), model)
+    return {cell: total.seconds / cells.count(cell) for cell, total in of_cells.items()}
+
+
+def main(folders: Sequence[str]) -> None:
+    print("forecast / real time after", *(f"{share:>4.0%}" for share in SHARES), "of the attempts")
+    for folder in map(Path, folders):
+        rows, model = read_rows(folder), model_of(folder)
+        rounds = sorted({row.run for row in rows})
+        parts = [(folder.name, rows)]
+        if len(rounds) < 5:
+            parts += [(f"{folder.name}, round {one}", [row for row in rows if row.run == one]) for one in rounds]
+        for name, part in parts:
+            print(f"{name:25}", *(f"{ratio:.2f}" for ratio in ratios(part, model)), f"({len(part)} attempts)")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
