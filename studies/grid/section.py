@@ -63,10 +63,10 @@ SET_UPS = {
     UNCONTROLLED: "The older study loaded pages from Google Sites over a home Wi-Fi, with a round trip of 25 ms and "
     "what netem added. The slides do not say what its pages were besides their number of objects, how large these "
     "were and at which rate they came: sizes and rate here are chosen so that larger objects cost about as much more "
-    "as theirs. Nothing else of theirs is in our pages, so that times cannot be compared with each other, but how they grow with the round trip "
-    "and with losses can: 196 objects over HTTP/2 took their pages 56 ms longer for each further ms of round trip, "
-    "and 25 over QUIC. With 200 ms added and no loss, their times over HTTP/2 are shorter than with 100 ms; so they "
-    "are in the slides.",
+    "as theirs. Nothing else of theirs is in our pages, so that times cannot be compared with each other, but how they "
+    "grow with the round trip and with losses can: 196 objects over HTTP/2 took their pages 56 ms longer for each "
+    "further ms of round trip, and 25 over QUIC. With 200 ms added and no loss, their times over HTTP/2 are shorter "
+    "than with 100 ms; so they are in the slides.",
 }
 
 
