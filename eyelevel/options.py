@@ -657,6 +657,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("--server", "Servers (a,b).", ("interop",), usual="all"),
     Option("--test", "Tests (a,b), as named in the table's header.", ("interop",), usual="all"),
     # Pages that the program serves.
+    Option(
+        "--reviewer",
+        "Your name, which each of your decisions keeps; a package publishes it.",
+        ("review",),
+        usual="none",
+    ),
     Option("--port", "The page's port on 127.0.0.1.", ("review",), type=int, default=0, usual="a free one"),
     Option("--open/--no-open", "Whether to open the page in a browser.", ("review",), default=True, parameter="browse"),
     Option("--host", "The address to listen on.", ("user-study serve",), default=USER_STUDY_ADDRESS),
