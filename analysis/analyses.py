@@ -49,7 +49,9 @@ ANALYSES: Mapping[Table, Analysis] = {
     ),
     "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
     "power": lambda findings: blocks_needed(findings.samples, findings.declared, findings.campaign.networks),
-    "sites": lambda findings: site_table(findings.campaign.known_sites, findings.samples.sites),
+    "sites": lambda findings: site_table(findings.campaign.known_sites, findings.samples.sites).merge(
+        findings.campaign.loaded, "left", left_on="site", right_index=True
+    ),
     "residuals": lambda findings: stability.residuals(findings.campaign),
     "aa_p_values": lambda findings: diagnostics.aa_p_values(findings.samples, findings.aa_pairs),
     "exclusions": lambda findings: exclusions(findings.campaign.runs),

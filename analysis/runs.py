@@ -47,6 +47,8 @@ SITTING = "sitting"
 VALIDATION_COLUMNS = ["host", "subject", "name", "configured", "measured", "tolerance", "passed"]
 # Columns that show how busy the machine was begin with this.
 CANARY_PREFIX = "canary"
+# The facts of a site's loads, as opposed to its recording's → the columns of runs.
+LOADED = {"loaded_requests": "requests", "loaded_bytes": "content_bytes", "contacted_servers": "servers_contacted"}
 # The column of the browser's name. The analysis treats a network in each further browser as another network
 # (`dataset.clients`), so everything that is compared on a network is compared within a browser.
 BROWSER = "browser"
@@ -127,11 +129,19 @@ class CampaignTable:
         kept, where = self.document.site_facts, f"{self.folder / DOCUMENT} is broken: site_facts"
         return {name: parse_facts(kept[name], f"{where}.{name}") for name in self.settings.sites if name in kept}
 
+    @cached_property
+    def loaded(self) -> pd.DataFrame:
+        """The medians of LOADED over the runs of each site that count, by site; NaN where no run has them."""
+        numbers = self.valid.reindex(columns=[*LOADED.values()]).apply(pd.to_numeric, errors="coerce")
+        return numbers.groupby(self.valid["site"]).median().set_axis([*LOADED], axis=1)
+
     @property
     def site_facts(self) -> dict[str, dict[str, float]]:
-        """The `bytes`, `requests` (recorded exchanges) and `servers` of each site with known facts."""
-        known = self.known_sites.items()
-        return {name: {"bytes": of.bytes, "requests": of.exchanges, "servers": of.servers} for name, of in known}
+        """The `bytes`, `requests` (exchanges) and `servers` of each site's recording, and LOADED, as far as known."""
+        facts: dict[str, dict[str, float]] = {name: row.dropna().to_dict() for name, row in self.loaded.iterrows()}
+        for name, of in self.known_sites.items():
+            facts[name] = {"bytes": of.bytes, "requests": of.exchanges, "servers": of.servers, **facts.get(name, {})}
+        return facts
 
     @property
     def given_up(self) -> dict[Cell, GivenUp]:

@@ -120,13 +120,14 @@ class Transfer:
     Over UDP, they are the data read and written plus the headers of each datagram. Over TCP, they are the data read
     plus the headers of as many full segments as it needs, so segments without data, and data that arrived twice, are
     missing. `sent_bytes` is None over TCP, since most of it would be acknowledgements. `connections` counts those (TCP
-    or QUIC) that received anything from a server.
+    or QUIC) that received anything from a server, `servers` the IP addresses of these servers.
     """
 
     content_bytes: int
     received_bytes: int
     sent_bytes: int | None
     connections: int = 0
+    servers: int = 0
 
 
 class Browser(ABC):

@@ -341,6 +341,15 @@ METRICS: list[Metric] = [
         is_count=True,
     ),
     _web(
+        "servers_contacted",
+        "",
+        "servers contacted",
+        _transferred("servers"),
+        "",
+        "servers (IP addresses) from which anything came until the load event; Chromium only",
+        is_count=True,
+    ),
+    _web(
         "content_bytes",
         "bytes",
         "content",

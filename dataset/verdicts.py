@@ -22,7 +22,8 @@ PERSON = "review"
 @dataclass(frozen=True)
 class Verdict:
     """A verdict on an attempt (by its folder): whether it counts, and why; who decided (`review` is a person, else a
-    gate), and when; and the previous entry in `runs.csv`."""
+    gate), and when; the previous entry in `runs.csv`; and the person's name, if given. A verdict of a person that
+    changes nothing says that the person looked at the film."""
 
     folder: str
     valid: bool
@@ -31,11 +32,12 @@ class Verdict:
     at: str
     was_valid: bool
     was_reason: str
+    who: str = ""
 
     @classmethod
-    def of(cls, row: Row, reason: Reason, *, by: str, valid: bool = False) -> "Verdict":
+    def of(cls, row: Row, reason: Reason | None, *, by: str, valid: bool = False, who: str = "") -> "Verdict":
         """The verdict of `by` on the attempt in `row`, given now."""
-        return cls(row.folder, valid, str(reason), by, now_iso(), row.valid, str(row.reason or ""))
+        return cls(row.folder, valid, str(reason or ""), by, now_iso(), row.valid, str(row.reason or ""), who)
 
 
 def read_verdicts(campaign: Path) -> list[Verdict]:
@@ -46,6 +48,11 @@ def read_verdicts(campaign: Path) -> list[Verdict]:
     except FileNotFoundError:
         return []
     return [from_json(line, Verdict, f"{path} is broken") for line in lines[:-1] if line]
+
+
+def looked_at(campaign: Path) -> set[str]:
+    """The attempts (by their folders) on which a person decided. Raises EyelevelError."""
+    return {verdict.folder for verdict in read_verdicts(campaign) if verdict.by == PERSON}
 
 
 def state_of_verdicts(campaign: Path) -> tuple[int, int] | None:

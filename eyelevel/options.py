@@ -131,6 +131,7 @@ OPTIONS: tuple[Option, ...] = (
         parameter="source",
     ),
     Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
+    Option("FIGURE", "A name of the list; unless given, the list is printed.", ("reproduce",)),
     Option("FOLDER", "A package.", ("verify",), is_required=True, type=PATH),
     Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=FOLDER),
     Option("FOLDER", "A user study, or its campaign.", ("user-study serve",), is_required=True, type=PATH),
@@ -663,6 +664,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("--server", "Servers (a,b).", ("interop",), usual="all"),
     Option("--test", "Tests (a,b), as named in the table's header.", ("interop",), usual="all"),
     # Pages that the program serves.
+    Option(
+        "--reviewer",
+        "Your name, which each of your decisions keeps; a package publishes it.",
+        ("review",),
+        usual="none",
+    ),
     Option("--port", "The page's port on 127.0.0.1.", ("review",), type=int, default=0, usual="a free one"),
     Option("--open/--no-open", "Whether to open the page in a browser.", ("review",), default=True, parameter="browse"),
     Option("--host", "The address to listen on.", ("user-study serve",), default=USER_STUDY_ADDRESS),

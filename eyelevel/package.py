@@ -22,11 +22,13 @@ from base.errors import EyelevelError
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 from dataset.last_frames import all_digests, write_digests
+from dataset.metrics import METRICS
 from dataset.package import FILES, METADATA
 from dataset.reading import read_bytes
 from dataset.schema import SCHEMA, schema
 from dataset.table import RUNS, read_rows, require_document
 from dataset.validation import kept_entries
+from dataset.verdicts import looked_at
 
 SHEET, TEMPLATE = "README.md", Path(__file__).with_name("package.md.j2")
 # Reports have this table if the campaign has numbers of the paper (`analysis.report.sections.paper.is_of_paper`).
@@ -131,6 +133,8 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
     measured_on = (campaign.document.machine, *(entry.on for entry in kept_entries(folder)))
     machines = campaign.valid[MACHINE].value_counts(sort=False) if MACHINE in campaign.runs else {}
     versions = campaign.document.versions
+    of_films = [metric.name for metric in METRICS if metric.from_film and metric.name in campaign.runs]
+    filmed = campaign.valid[campaign.valid[of_films].notna().any(axis=1)].get("folder", pd.Series(dtype=str))
     template = Environment(trim_blocks=True, keep_trailing_newline=True).from_string(TEMPLATE.read_text())
     return template.render(
         campaign=campaign,
@@ -139,6 +143,8 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
         times=campaign.runs.get("started_at", ["unknown"]),
         commits=list(dict.fromkeys(str(on.get("testbed", "unknown")) for on in measured_on)),
         licence=licence,
+        films=len(filmed),
+        looked_at=int(filmed.isin(looked_at(folder)).sum()),
         machines=[f"{name} {count}" for name, count in machines.items()],
         balance=balance_of(claims, len(campaign.valid), campaign.valid["site"].nunique()) if len(claims) else "",
         claims=records(claims),

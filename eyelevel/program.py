@@ -39,6 +39,7 @@ COMMANDS = {
     "results": "show the main results of a campaign",
     "report": "write the report of a campaign: the answer, and all tables and figures",
     "reference": "measure the campaign that data/reference.toml declares, and write the package data/reference",
+    "reproduce": "measure a figure, table or claim of a source document again, by its name",
     "package": "write a campaign as a folder that can be cited, without films and other people's content",
     "verify": "compare the files of a package with their checksums",
     "waterfall": "show the requests of one run, or of two side by side, over time",

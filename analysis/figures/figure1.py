@@ -5,21 +5,28 @@ from matplotlib.figure import Figure
 
 from analysis.figures.style import figure_style
 
-BAR = "0.45"
+BAR, RECORDED = "0.45", "black"
+# The column of a site's recording → that of its loads, which the paper has; its title; its unit.
+PANELS = {"bytes": ("loaded_bytes", "download\n[MB]", 1e6), "servers": ("contacted_servers", "servers", 1)}
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """`table` is from `analysis.sites.site_table`; sites stand side by side in its order."""
+    """`table` is from `analysis.sites.site_table`, with the medians of the loads (`analysis.runs.LOADED`) if there are
+    any; sites stand side by side in its order. Bars are loads, and lines the recording; without any load, bars are the
+    recording."""
     with figure_style():
         figure = Figure(figsize=(max(3.4, 0.8 + 0.24 * len(table)), 3.2), layout="constrained")
-        size, servers = figure.subplots(2, 1, sharex=True)
         places = range(len(table))
-        size.bar(places, table["bytes"] / 1e6, color=BAR, width=0.7)
-        size.set_ylabel("download\n[MB]")
-        servers.bar(places, table["servers"], color=BAR, width=0.7)
-        servers.set_ylabel("servers")
-        servers.set_xticks(places, table["site"], rotation=60, ha="right", rotation_mode="anchor")
-        for axes in (size, servers):
+        panels = figure.subplots(2, 1, sharex=True)
+        for axes, (recorded, (loaded, title, scale)) in zip(panels, PANELS.items(), strict=True):
+            if loaded in table and table[loaded].notna().any():
+                axes.bar(places, table[loaded] / scale, color=BAR, width=0.7, label="loaded")
+                axes.plot(places, table[recorded] / scale, "_", color=RECORDED, markersize=8, label="recorded")
+                axes.legend(loc="upper left")
+            else:
+                axes.bar(places, table[recorded] / scale, color=BAR, width=0.7)
+            axes.set_ylabel(title)
             axes.grid(visible=False, axis="x")
             axes.margins(x=0.01)
+        axes.set_xticks(places, table["site"], rotation=60, ha="right", rotation_mode="anchor")
         return figure

@@ -19,11 +19,11 @@ from analysis.paper.claim_tests import (
     not_measured,
 )
 from analysis.statistics.contrast_table import holm
-from analysis.statistics.heterogeneity import site_ratios
+from analysis.statistics.heterogeneity import SiteRatios, site_ratios
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.ratios import block_ratios, mean_over_sites
+from analysis.statistics.ratios import MeanRatio, block_ratios, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts
-from analysis.text import label, pair_label, share
+from analysis.text import label, pair_label, percent, share
 
 # A rank correlation below this is little influence: it explains less than a quarter of the sites' ranking.
 LITTLE_INFLUENCE = 0.5
@@ -31,6 +31,8 @@ LITTLE_INFLUENCE = 0.5
 LEAST_RELIABILITY = 0.5
 # How often noise is added to gains to estimate their reliability; and the seed of that noise.
 REPETITIONS, SEED = 50, 2019
+# Two standard deviations are alike if neither is this many times the other.
+SAME_SPREAD = 1.5
 # Metrics whose gains are correlated more closely than this agree.
 SAME_CORRELATION = 0.9
 AGREEMENT_COLUMNS = ["reference", "compared", "network", "metric", "other_metric", "sites", "correlation"]
@@ -38,7 +40,8 @@ AGREEMENT_COLUMNS += ["correlation_low", "correlation_high", "opposite", "opposi
 
 
 def little_influence(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
-    """The sites' gains hardly depend on any of `facts`: the mean over networks of their rank correlations is small.
+    """The sites' gains hardly depend on any of `facts`: the mean over networks of their rank correlations is small, or
+    with `each_network` that on each of them.
 
     The noise of the runs makes every correlation smaller, so with few enough runs anything would seem to have little
     influence. Therefore each network's correlation is divided by the root of the reliability of its gains (Spearman
@@ -51,15 +54,100 @@ def little_influence(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     gain = f"{pair_label(pair.compared, pair.reference)}, {label(metric)}"
     limit = f"less than ±{LITTLE_INFLUENCE} is little"
     conditions = []
-    for fact in claim.facts:
-        subject = f"the rank correlation of sites' gains ({gain}) with {fact}"
+    groups = [(name,) for name in claim.networks] if claim.each_network else [claim.networks]
+    for fact, networks in product(claim.facts, groups):
+        subject = f"the rank correlation of sites' gains ({gain}) with {fact.replace('_', ' ')}"
+        subject += f" on {label(networks[0])}" if claim.each_network else ""
         condition = Condition(subject, CORRELATION, limit=limit, missing=missing)
         if not missing:
-            places = [samples.networks.index(name) for name in claim.networks]
+            places = [samples.networks.index(name) for name in networks]
             ratios = block_ratios(samples, pair)[places, :, samples.metrics.index(metric)]
-            condition = _influence(inputs, condition, ratios, fact, claim.networks)
+            condition = _influence(inputs, condition, ratios, fact, networks)
         conditions.append(condition)
     return conditions
+
+
+def spread_alike(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
+    """The changes of two pairs scatter alike over the sites, so that their distributions have one shape but for their
+    place.
+
+    The ratio of the standard deviations of the sites' log ratios, without the runs' share of their variances. If that
+    share is more than LEAST_RELIABILITY leaves, the ratio is not known. The interval is the jackknife's over sites.
+    """
+    samples, metric, network = inputs.samples, claim.metrics[0], claim.networks[0]
+    one, other = (pair_label(pair.compared, pair.reference) for pair in claim.pairs)
+    subject = f"the scatter over sites of {other} on {label(network)} in {label(metric)}, over that of {one},"
+    limit = f"{percent(1 / SAME_SPREAD - 1)} to {percent(SAME_SPREAD - 1)} counts as one shape"
+    protocols = dict.fromkeys(name for pair in claim.pairs for name in pair)
+    missing = not_measured(inputs, networks=[network], protocols=protocols, metrics=[metric])
+    condition = Condition(subject, limit=limit, missing=missing)
+    if missing:
+        return [condition]
+    place = samples.networks.index(network), slice(None), samples.metrics.index(metric)
+    ratios = np.array([block_ratios(samples, pair)[place] for pair in claim.pairs])
+    is_known = counts(ratios).all(axis=0)
+    runs = sum(int(counts(samples.of(name)[place])[is_known].sum()) for name in protocols)
+    condition = replace(condition, sites=int(is_known.sum()), runs=runs)
+    if condition.sites <= LEAST_SITES:
+        return [condition.lacks(f"more than {LEAST_SITES} sites with all of it")]
+    sites = [site_ratios(of_pair[is_known]) for of_pair in ratios]
+    centres, noise = np.array([of.centres for of in sites]), np.array([of.variances for of in sites])
+    total = centres.var(axis=1, ddof=1)
+    if not (noise.mean(axis=1) < (1 - LEAST_RELIABILITY) * total).all():
+        return [condition.lacks("gains that scatter more with the sites than with the runs")]
+    mean, same = jackknife(_log_spread, centres, noise), float(np.log(SAME_SPREAD))
+    p_values = float(mean.equivalence_p(same)), beyond_p(mean, same)
+    return [condition.estimated(mean, inputs.hypotheses.confidence).judged(p_values)]
+
+
+def _log_spread(centres: Array, noise: Array) -> float:
+    """The log ratio of the second row's standard deviation to the first's, both without the noise."""
+    first, second = np.maximum(centres.var(axis=1, ddof=1) - noise.mean(axis=1), 1e-12)
+    return float(np.log(second / first) / 2)
+
+
+def few_gain_more(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
+    """On each network and in each metric, some site gains more than twice as much as the others on average (or gains
+    at all, if these do not); the evidence against this is that no site does.
+
+    For: the smallest p value of a site, times their number. Against: the largest.
+    """
+    samples, pair, conditions = inputs.samples, claim.pairs[0], []
+    for network, metric in product(claim.networks, claim.metrics):
+        subject = f"{pair_label(pair.compared, pair.reference)} on {label(network)} in {label(metric)}"
+        missing = not_measured(inputs, networks=[network], protocols=pair, metrics=[metric])
+        condition = Condition(subject, limit="below 0 a site gains more than twice as much", missing=missing)
+        if not missing:
+            place = samples.networks.index(network), slice(None), samples.metrics.index(metric)
+            ratios = block_ratios(samples, pair)[place]
+            blocks = counts(ratios)
+            names = [name for name, number in zip(samples.sites, blocks, strict=True) if number]
+            condition = _outlying(inputs, condition, site_ratios(ratios[blocks > 0]), names, 2 * int(blocks.sum()))
+        conditions.append(condition)
+    return conditions
+
+
+def _outlying(
+    inputs: ClaimInputs, condition: Condition, sites: SiteRatios, names: Sequence[str], runs: int
+) -> Condition:
+    """`condition` with the largest gain of a site beyond twice the mean gain of the others; `runs`: of all sites."""
+    size = len(names)
+    condition = replace(condition, sites=size, runs=runs)
+    if size <= LEAST_SITES:
+        return condition.lacks(f"more than {LEAST_SITES} sites with all of it")
+    if not sites.are_known:
+        return condition.lacks("two blocks of a site")
+    centres, variances = sites.centres, sites.variances
+    twice_the_others = np.minimum(2 * (centres.sum() - centres) / (size - 1), 0)
+    error = np.sqrt(variances + 4 * (variances.sum() - variances) / (size - 1) ** 2)
+    excess = MeanRatio(centres - twice_the_others, error, sites.freedom, np.ones(size, dtype=np.int64))
+    below_p = excess.below_p(0)
+    most = int(np.argmin(below_p))
+    p_values = min(1.0, size * float(below_p[most])), float(excess.above_p(0).max())
+    strongest = MeanRatio(*(np.asarray(values)[most] for values in vars(excess).values()))
+    subject = f"the change of {names[most]} beyond twice that of the others ({condition.subject})"
+    condition = replace(condition, subject=subject)
+    return condition.estimated(strongest, inputs.hypotheses.confidence).judged(p_values)
 
 
 def _influence(
@@ -73,7 +161,9 @@ def _influence(
     fact, ratios, runs = fact[is_known], ratios[:, is_known], runs[:, is_known]
     condition = replace(condition, sites=len(fact), runs=int(runs.sum()))
     if len(fact) <= LEAST_SITES:
-        return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs on all networks",))
+        return replace(
+            condition, missing=(f"{name.replace('_', ' ')} of more than {LEAST_SITES} sites with runs on all networks",)
+        )
     of_networks = [site_ratios(of_network) for of_network in ratios]
     gains = np.array([of_network.centres for of_network in of_networks])
     variances = np.array([of_network.variances for of_network in of_networks])

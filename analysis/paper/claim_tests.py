@@ -36,7 +36,10 @@ Judge = Callable[[MeanRatio], tuple[float, float]]
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and its test, as `claims.toml` declares and explains them."""
+    """A sentence of the paper and its test, as `claims.toml` declares and explains them.
+
+    `metrics`: a metric, or the ratio of two (`lvc/plt`).
+    """
 
     source: str
     paper: str
@@ -49,6 +52,9 @@ class Claim:
     without_loss: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     numbers: str = ""
+    each_network: bool = False
+    declared: str = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,8 @@ def compare_pairs(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
         ratio, condition = _contrast(inputs, pair_label(pair.compared, pair.reference), _lag(pair), network, metric)
         if not condition.missing:
             of_pair = margins(samples, pair, inputs.hypotheses, inputs.rtt_ms)
-            margin = float(of_pair[samples.networks.index(network), samples.metrics.index(metric)])
+            place = samples.networks.index(network), samples.metrics.index(metric.partition("/")[0])
+            margin = float(of_pair[place])
             p_values = float(ratio.difference_p()), float(ratio.equivalence_p(margin))
             family = rows_of(inputs.confirmatory, **pair._asdict(), network=network, metric=metric)
             # A contrast that is not tested yet, before the first look, has no p value, which is no evidence.
@@ -253,6 +260,29 @@ def lead_beyond_handshake(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
     return conditions
 
 
+def lead_grows(inputs: ClaimInputs, claim: Claim) -> list[Condition]:
+    """The lead is longer in the second metric than in the first; the evidence against this is that it is shorter. The
+    lead as a share is shown, too: a constant share of longer times is a longer lead."""
+    pair, network, metrics = claim.pairs[0], claim.networks[0], claim.metrics
+    earlier, later = map(label, metrics)
+    subject = f"the lead of {pair_label(pair.compared, pair.reference)} in round trips on {label(network)} in {later}"
+    condition = Condition(f"{subject} less that in {earlier}", ROUND_TRIPS, limit="above 0 it grows")
+    missing = not_measured(inputs, networks=[network], protocols=pair, metrics=metrics, rtts=[network])
+    if missing:
+        return [replace(condition, missing=missing)]
+    (rtts, first, runs), (_, second, _) = (_leads(inputs, pair, [network], metric) for metric in metrics)
+    share = _contrast(inputs, pair_label(*reversed(pair)), _lag(pair), network, "/".join(reversed(metrics)))[1]
+    return [
+        over_sites(inputs, condition, is_above_0, runs, ((second - first) / rtts)[0]),
+        replace(share, limit="below 0 the lead grows as a share", decides=False),
+    ]
+
+
+def not_tested(_: ClaimInputs, claim: Claim) -> list[Condition]:
+    """No campaign has the data that the claim needs."""
+    return [Condition(claim.how, missing=(claim.needs,))]
+
+
 def is_above_0(mean: MeanRatio) -> tuple[float, float]:
     """`mean` is above 0; the evidence against this is a mean below 0. Both p values are two-sided."""
     return min(1.0, 2 * float(mean.above_p(0))), min(1.0, 2 * float(mean.below_p(0)))
@@ -314,12 +344,12 @@ def not_measured(inputs: ClaimInputs, **wanted: Iterable[str]) -> tuple[str, ...
         "metrics": ("metric", samples.metrics),
         "rtts": ("an RTT of", [name for name, rtt_ms in inputs.rtt_ms.items() if rtt_ms]),
     }
-    every = ((*present[kind], name) for kind, names in wanted.items() for name in names)
+    every = ((*present[kind], part) for kind, names in wanted.items() for name in names for part in name.split("/"))
     return tuple(f"{word} {label(name)}" for word, known, name in every if name not in known)
 
 
 def _on(subject: str, network: str, metric: str) -> str:
-    return f"{subject} on {label(network)} in {label(metric)}"
+    return f"{subject} on {label(network)} in {'/'.join(map(label, metric.split('/')))}"
 
 
 def _lag(pair: Pair) -> Weights:
@@ -336,7 +366,8 @@ def _contrast(
     if missing := not_measured(inputs, networks=[network], protocols=protocols, metrics=[metric]):
         return of_numbers(np.nan, np.nan, 1), replace(condition, missing=missing)
     logs = replace(inputs.samples, values=logarithms(inputs.samples.values))
-    (values,) = block_values(logs, weights, [network], metric, within)
+    parts = [block_values(logs, weights, [network], part, within)[0] for part in metric.split("/")]
+    values = parts[0] - sum(parts[1:])
     blocks, ratio = counts(values), mean_over_sites(values)
     condition = replace(condition, sites=int((blocks > 0).sum()), runs=int(blocks.sum()) * len(protocols))
     return ratio, condition.estimated(ratio, inputs.hypotheses.confidence)

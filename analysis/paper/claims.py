@@ -3,14 +3,17 @@
 K. Wolsing, J. Rüth, K. Wehrle, O. Hohlfeld: A Performance Perspective on Web Optimized Protocol Stacks: TCP+TLS+HTTP/2
 vs. QUIC (ANRW 2019). `claims.toml` has the claims. Each is tested at the threshold of the hypotheses, corrected for
 the number of declared claims by Bonferroni's method, whether a campaign can test all of them or not. So the probability
-that any verdict on a claim is wrong is at most that threshold. (Each claim is either true or false, so it can be judged
-wrongly in one way only, and its two tests count once. Holm's method is not used: it is not proven to control verdicts
-in two directions.)
+that any verdict on a declared claim is wrong is at most that threshold. (Each claim is either true or false, so it can
+be judged wrongly in one way only, and its two tests count once. Holm's method is not used: it is not proven to control
+verdicts in two directions.)
 A claim holds if all its conditions are shown to hold: its p value is the largest of theirs, which needs no correction
 for their number (intersection-union test: Berger 1982, Multiparameter hypothesis testing and acceptance sampling). It
 does not hold if the opposite of one condition is shown: its p value is then the smallest of theirs times the number of
 conditions. Otherwise it is not decided. A contrast of the declared family is also corrected in the family, and the
 larger of both corrected p values counts. So no claim says more of a contrast than the contrast's verdict does.
+A campaign declared the claims that were there when it declared its hypotheses: these are corrected for their number
+then, so later claims change nothing about them. A later claim is post hoc: it is corrected for the number of all
+claims, and says so. Claims that no campaign can test do not count.
 """
 
 import tomllib
@@ -25,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.paper import claim_tests
-from analysis.paper.claim_correlations import little_influence, metrics_disagree
+from analysis.paper.claim_correlations import few_gain_more, little_influence, metrics_disagree, spread_alike
 from analysis.paper.claim_tests import CORRELATION, GAIN, ROUND_TRIPS, Claim, ClaimInputs, Condition, Test
 from analysis.paper.comparison import PAPER_SITES, read_paper
 from analysis.runs import records, rows_of
@@ -46,11 +49,17 @@ TESTS: dict[str, Test] = {
     "lead_shrinks": claim_tests.lead_shrinks,
     "lead_per_round_trip": claim_tests.lead_per_round_trip,
     "lead_beyond_handshake": claim_tests.lead_beyond_handshake,
+    "lead_grows": claim_tests.lead_grows,
     "little_influence": little_influence,
+    "spread_alike": spread_alike,
+    "few_gain_more": few_gain_more,
+    "not_tested": claim_tests.not_tested,
     "metrics_disagree": metrics_disagree,
 }
 DECLARED = Path(__file__).with_suffix(".toml")
 CLAIMS = structured(tomllib.loads(DECLARED.read_text()), dict[str, Claim], DECLARED.name)
+# Those that a campaign may be able to test.
+TESTABLE = [claim for claim in CLAIMS.values() if not claim.needs]
 # The metrics of the paper's Figure 3.
 FIGURE_METRICS = CLAIMS["metrics_disagree"].metrics
 # The unit of a condition → how its value is written.
@@ -78,15 +87,26 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows, numbers, paper = [], [], read_paper().astype(object)
     for name, claim in CLAIMS.items():
         conditions = TESTS[claim.test](inputs, claim)
-        verdict, sentence, decisive, p, p_corrected = judge(conditions, inputs.hypotheses.significant_p)
+        tested, is_later = family_of(claim, inputs.hypotheses.origin.declared_at)
+        verdict, sentence, decisive, p, p_corrected = judge(conditions, inputs.hypotheses.significant_p, tested)
+        if is_later and decisive:
+            sentence = f"{sentence[:-1]}; post hoc, since the claim was declared after the campaign."
         size = (decisive.sites, decisive.runs) if decisive else (0, 0)
         said = [name, claim.source, claim.paper, paper_numbers(claim, paper), claim.how]
         rows.append([*said, verdict, sentence, p, p_corrected, *size, _missing(conditions)])
         for condition in conditions:
-            p_for, p_against = corrected(condition, conditions)
+            p_for, p_against = corrected(condition, conditions, tested)
             of_claim = {"claim": name, "p_for_corrected": p_for, "p_against_corrected": p_against}
             numbers.append({**vars(condition), **of_claim, "missing": ", ".join(condition.missing)})
     return pd.DataFrame(rows, columns=CLAIM_COLUMNS), pd.DataFrame(numbers)[CONDITION_COLUMNS]
+
+
+def family_of(claim: Claim, declared_at: str) -> tuple[int, bool]:
+    """The number of claims for which `claim` is corrected in a campaign that declared its hypotheses at `declared_at`
+    (empty: never), and whether the claim was declared later."""
+    is_later = bool(declared_at) and claim.declared > declared_at
+    declared = [one for one in TESTABLE if not declared_at or one.declared <= declared_at]
+    return len(TESTABLE if is_later else declared), is_later
 
 
 def _missing(conditions: Sequence[Condition]) -> str:
@@ -106,7 +126,7 @@ class Judged(NamedTuple):
     p_corrected: float = float("nan")
 
 
-def judge(conditions: Sequence[Condition], significant_p: float, tested: int = len(CLAIMS)) -> Judged:
+def judge(conditions: Sequence[Condition], significant_p: float, tested: int = len(TESTABLE)) -> Judged:
     """The verdict on a claim with these conditions, one of `tested` claims."""
     deciding = [condition for condition in conditions if condition.decides]
     measured = [(*corrected(one, conditions, tested), one) for one in deciding if not one.missing]
@@ -124,7 +144,9 @@ def judge(conditions: Sequence[Condition], significant_p: float, tested: int = l
     return Judged(verdict, f"{verdict.capitalize()}: {written(weakest)}{others}.", weakest, weakest.p_for, p)
 
 
-def corrected(condition: Condition, conditions: Sequence[Condition], tested: int = len(CLAIMS)) -> tuple[float, float]:
+def corrected(
+    condition: Condition, conditions: Sequence[Condition], tested: int = len(TESTABLE)
+) -> tuple[float, float]:
     """The p values for and against the claim of `condition`, corrected for the number of claims that are `tested`, and
     the latter also for the `conditions` of this one that decide."""
     p_values = [tested * condition.p_for, tested * sum(one.decides for one in conditions) * condition.p_against]

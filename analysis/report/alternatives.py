@@ -16,12 +16,15 @@ MOST = 8
 
 def sites(table: pd.DataFrame) -> str:
     """The text for the figure of the sites' sizes and servers."""
-    megabytes, servers = table["bytes"] / 1e6, table["servers"]
-    return (
-        f"{plural('site', len(table))} of {number(megabytes.min())} to {number(megabytes.max())} MB (median "
-        f"{number(megabytes.median())} MB), on {span(int(servers.min()), int(servers.max()))} servers (median "
-        f"{mean_count(servers.median())})."
-    )
+    parts = []
+    for how, size, count in (("loaded", "loaded_bytes", "contacted_servers"), ("recorded", "bytes", "servers")):
+        if size in table and len(megabytes := table[size].dropna() / 1e6):
+            low, middle, high = (number(megabytes.quantile(place)) for place in (0, 0.5, 1))
+            parts.append(f"{low} to {high} MB {how} (median {middle} MB)")
+        if count in table and len(servers := table[count].dropna()):
+            least_most = span(int(servers.min()), int(servers.max()))
+            parts[-1] += f", {least_most} servers (median {mean_count(servers.median())})"
+    return f"{plural('site', len(table))}: {'; '.join(parts)}."
 
 
 def distribution(gains: pd.DataFrame, metric: str) -> str:

@@ -209,6 +209,7 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
         datagrams[DATAGRAM_READ] + segmented.total() + segments * IP_AND_TCP_BYTES,
         None if is_over_tcp else datagrams[DATAGRAM_WRITTEN],
         len(connections),
+        len({addresses[source].rpartition(":")[0] for source in connections}),
     )
 
 

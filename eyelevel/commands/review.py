@@ -14,7 +14,7 @@ from eyelevel.options import parameters_of
 
 
 @click.command(params=parameters_of("review"))
-def main(campaign: str, port: int, browse: bool) -> None:
+def main(campaign: str, reviewer: str | None, port: int, browse: bool) -> None:
     """Show the runs of CAMPAIGN (a folder in results/, or a path), and accept or reject them by eye.
 
     Example: eyelevel review first
@@ -22,7 +22,7 @@ def main(campaign: str, port: int, browse: bool) -> None:
     folder = campaign_folder(campaign)
     from measure.campaign.review import LOCAL, Review, handler
 
-    review = Review(folder)
+    review = Review(folder, reviewer or "")
     with (
         suppress(KeyboardInterrupt),
         tempfile.TemporaryDirectory(prefix="eyelevel-review-") as scratch,

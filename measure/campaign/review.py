@@ -26,7 +26,7 @@ from dataset.reading import read_bytes
 from dataset.reasons import Reason
 from dataset.run_files import FILM, SMALL_FILM, STRIP, is_film, is_of_runs
 from dataset.table import Row, read_rows
-from dataset.verdicts import PERSON, Verdict, add_verdict, read_verdicts
+from dataset.verdicts import PERSON, VERDICTS, Verdict, add_verdict, looked_at, read_verdicts
 from films.frames import unlike_blocks
 from films.playable import shrunk
 from films.strip import STRIP_PICTURES
@@ -34,6 +34,8 @@ from measure.campaign.results import follow_decisions, followed
 from tuning.defaults import DEFAULT_BROWSER
 
 LOCAL = "127.0.0.1"
+# The parts of a setting.
+SETTING = ("site", "network", "protocol", "browser")
 MAX_FORM_BYTES = 10_000
 # The pages may have no scripts, be in no other page's frame, and send nothing to other hosts.
 POLICY = "default-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -72,15 +74,14 @@ class Summary:
     @property
     def query(self) -> str:
         """The query of this setting's URL."""
-        names = ("site", "network", "protocol", "browser")
-        return urlencode({name: getattr(self, name) for name in names})
+        return urlencode({name: getattr(self, name) for name in SETTING})
 
 
 class Review:
-    """The HTML pages of one campaign, and the decisions that a person makes on them."""
+    """The HTML pages of one campaign, and the decisions that a person (`who`) makes on them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, who: str = "") -> None:
+        self.folder, self.who = folder, who
         self.base = f"/{secrets.token_urlsafe()}/"
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, autoescape=True
@@ -96,6 +97,7 @@ class Review:
     def index(self) -> str:
         """The page of all settings."""
         settings: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+        looked = looked_at(self.folder)
         for row in self.rows():
             settings[row.site, row.network, row.protocol, row.browser].append(row)
         summaries = []
@@ -110,6 +112,8 @@ class Review:
             browsers={row.browser for rows in settings.values() for row in rows},
             attempts=sum(map(len, settings.values())),
             rejected=sum(summary.rejected for summary in summaries),
+            counting=sum(summary.valid for summary in summaries),
+            looked_at=sum(row.valid and row.folder in looked for rows in settings.values() for row in rows),
         )
 
     def setting(self, site: str, network: str, protocol: str, browser: str) -> str:
@@ -129,7 +133,18 @@ class Review:
         ]
         runs.sort(key=lambda run: (run.row.valid, -run.unlike, run.row.run))
         title = f"{site} on {network} over {protocol} in {browser}"
-        return self._page.render(title=title, runs=runs, pictures=STRIP_PICTURES)
+        fields = dict(zip(SETTING, names, strict=True))
+        return self._page.render(title=title, runs=runs, pictures=STRIP_PICTURES, setting=fields)
+
+    def confirm(self, site: str, network: str, protocol: str, browser: str) -> None:
+        """Record that a person looked at all films of a setting's runs that count, and found them right. Raises
+        EyelevelError."""
+        names, looked = (site, network, protocol, browser), looked_at(self.folder)
+        for row in self.rows():
+            of_setting = (row.site, row.network, row.protocol, row.browser) == names
+            if of_setting and row.valid and row.folder not in looked:
+                add_verdict(self.folder, Verdict.of(row, row.reason, by=PERSON, valid=True, who=self.who))
+        give_to_caller(self.folder / VERDICTS)
 
     def decide(self, folder: str, *, valid: bool, reason: str) -> Row:
         """Record that a person accepts or rejects the attempt in `folder`; returns its row. Raises EyelevelError."""
@@ -142,9 +157,9 @@ class Review:
         if valid and any(other.valid and other.of == row.of for other in rows.values()):
             raise EyelevelError(f"another attempt at {row.of} counts; reject that one first")
         decision = Reason("accepted" if valid else PERSON, " ".join(reason.split()))
-        add_verdict(self.folder, Verdict.of(row, decision, by=PERSON, valid=valid))
+        add_verdict(self.folder, Verdict.of(row, decision, by=PERSON, valid=valid, who=self.who))
         follow_decisions(self.folder)
-        give_to_caller(self.folder / "verdicts.jsonl")
+        give_to_caller(self.folder / VERDICTS)
         return row
 
     def strip(self, folder: str) -> bytes:
@@ -214,11 +229,15 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
                 self.send_error(404, explain=str(error))
 
         def do_POST(self) -> None:
-            if self.path != "/verdict":
+            if self.path not in ("/verdict", "/looked"):
                 self.send_error(404)
                 return
             try:
                 form = self._form()
+                if self.path == "/looked":
+                    review.confirm(*(form[name] for name in SETTING))
+                    self._go_to("")
+                    return
                 folder = form["folder"]
                 row = review.decide(folder, valid=form["valid"] == "true", reason=form.get("reason", ""))
             except (KeyError, ValueError):
@@ -227,10 +246,12 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             except EyelevelError as error:
                 self.send_error(409, explain=str(error))
                 return
-            names = ("site", "network", "protocol", "browser")
-            query = urlencode({name: getattr(row, name) for name in names})
+            query = urlencode({name: getattr(row, name) for name in SETTING})
+            self._go_to(f"setting?{query}#{quote(folder)}")
+
+        def _go_to(self, page: str) -> None:
             self.send_response(303)
-            self.send_header("location", f"{review.base}setting?{query}#{quote(folder)}")
+            self.send_header("location", f"{review.base}{page}")
             self.end_headers()
 
         def _form(self) -> dict[str, str]:

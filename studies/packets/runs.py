@@ -16,6 +16,7 @@ from dataset.har import navigated_s
 from dataset.navigation import read_navigation
 from dataset.run_files import HAR
 from dataset.table import CampaignDocument, Row, read_document, valid_rows
+from studies.packets.bytes import PADDING
 from studies.packets.connections import by_connection, first_request_connection, handshake, tally, times
 from studies.packets.dissection import Capture, ConnectionKey, read_capture
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
@@ -153,6 +154,7 @@ def _connection_rows(
             "host": capture.hosts.get(connection, server),
             "first": connection == first,
             "first_packet_udp_bytes": packets[0].udp_payload_bytes,
+            "first_packet_padding": packets[0].kinds.get(PADDING, 0),
             **times(packets),
             **measures([waits[connection]]),
         }

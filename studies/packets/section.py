@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.hypotheses import of_campaign
 from analysis.report.section import SITE_SETTING, Drawing, ReportFigure, ReportTable, Section, text_table
-from analysis.text import file_name, label, level, mean_count, plural, share, whole_number
+from analysis.text import NOTHING, file_name, label, level, mean_count, ms, plural, share, whole_number
 from dataset.table import CampaignDocument, read_rows, require_document
 from studies.packets import bytes_figure, durations_figure, head_of_line_report, sequence_drawing, university
 from studies.packets.bytes import KINDS, OTHER, PAYLOAD
@@ -35,7 +35,7 @@ def section(folder: Path) -> Section | None:
     runs = read_runs(folder)
     if not runs:
         return None
-    connections = pd.DataFrame([row for run in runs for row in run.connections])
+    connections = university.with_added_delay(pd.DataFrame([row for run in runs for row in run.connections]))
     captures = pd.DataFrame([row for run in runs for row in run.captures])
     headers = pd.DataFrame([row for run in runs for row in run.headers])
     document = require_document(folder)
@@ -147,9 +147,7 @@ def _bytes_figure(captures: pd.DataFrame) -> ReportFigure:
 def _durations(connections: pd.DataFrame, confidence: float) -> list[ReportFigure]:
     """Figures of the times of the first request's connection over the added delay, for each site and network with added
     delays."""
-    first = connections[connections["first"]].copy()
-    first["base"] = first["network"].str.partition("+")[0]
-    first["added_ms"] = first["rtt_ms"] - first.groupby(["site", "base"])["rtt_ms"].transform("min")
+    first = connections[connections["first"]]
     names = {column: time["name"] for column, time in TIMES.items()}
     figures = []
     for (site, base), some in first.groupby(["site", "base"], sort=False):
@@ -167,21 +165,26 @@ def _durations(connections: pd.DataFrame, confidence: float) -> list[ReportFigur
 def _beside_university(connections: pd.DataFrame, headers: pd.DataFrame, document: CampaignDocument) -> ReportTable:
     transports = {name: settings["transport"] for name, settings in document.settings.protocols.items()}
     data = university.beside(connections, headers, transports)
-    forms: dict[Any, Any] = {"site": "site", "protocol": ("protocol", label), "quantity": "bytes of"}
-    forms |= {"theirs": ("theirs", whole_number), ("ours", "ours_sd"): ("ours", _with_deviation)}
-    forms |= {"least": ("least", whole_number), "most": ("most", whole_number), "runs": ("runs", whole_number)}
+    forms: dict[Any, Any] = {**SITE_SETTING, "added_ms": ("added delay [ms]", whole_number), "quantity": "of"}
+    forms |= {"unit": "unit", ("theirs", "theirs_sd"): ("theirs", _with_deviation)}
+    forms |= {("ours", "ours_sd"): ("ours", _with_deviation), "least": ("least", ms), "most": ("most", ms)}
+    forms |= {"runs": ("runs", whole_number)}
     note = (
-        "Mean ± standard deviation over the runs on all networks, at the browser's end, of the connection of the "
-        "first request; headers: of all packets, a header each. Theirs is a connection of sockets that carried one "
-        "message of 39 bytes, ours a page's, with HTTP: handshakes and headers can be compared, whole connections as "
-        "far as the page is as small. Ours count from the IP header on; from which layer on theirs do, is not known. "
-        "A handshake is as long as its certificates and, over QUIC, its padding. Long and short headers are QUIC's, "
-        "without the tag of 16 bytes at a packet's end; whether theirs are, is not known."
+        "Mean ± standard deviation over runs, at the browser's end, of the connection of the first request; headers: "
+        "of all packets, a header each. Theirs is a connection of sockets that carried one message of 39 bytes, ours "
+        "a page's, with HTTP: handshakes and headers can be compared, whole connections as far as the page is as "
+        "small. Established: after the handshake. Overhead: all but the message, or content. Ours count from the IP "
+        "header on; from which layer on theirs do, is not known. A handshake is as long as its certificates and, over "
+        "QUIC, its padding. Long and short headers are QUIC's, without the tag of 16 bytes at a packet's end; theirs "
+        "count single bits as bytes, and connection IDs of 20 bytes. Their times are those of the programs' events, "
+        "ours those of packets; first byte: after the handshake."
     )
     return ReportTable("packets_university", "Beside the university study", data, text_table(data, forms), note)
 
 
 def _with_deviation(mean: float, deviation: float) -> str:
+    if not math.isfinite(mean):
+        return NOTHING
     return f"{mean:.1f} ± {deviation:.1f}" if math.isfinite(deviation) else f"{mean:.1f}"
 
 

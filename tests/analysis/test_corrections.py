@@ -5,7 +5,7 @@ import re
 import pytest
 
 from analysis import hypotheses
-from analysis.paper.claims import CLAIMS
+from analysis.paper.claims import TESTABLE
 from base.places import PROJECT
 
 TEXT = (PROJECT / "docs" / "corrections.md").read_text()
@@ -30,5 +30,5 @@ def test_the_page_has_no_module_that_does_not() -> None:
 
 
 def test_the_page_has_the_numbers_of_the_code() -> None:
-    assert f"all {len(CLAIMS)}, whether" in TEXT
+    assert f"all {len(TESTABLE)}, whether" in TEXT
     assert hypotheses.load().significant_p == 0.01

@@ -2,8 +2,11 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.patches import Rectangle
 from pandas.testing import assert_frame_equal
@@ -68,6 +71,11 @@ def test_the_figure_shows_the_table(tmp_path: Path) -> None:
     assert [bar.get_bbox().height for bar in size.patches if isinstance(bar, Rectangle)] == [2.0]
     assert [bar.get_bbox().height for bar in servers.patches if isinstance(bar, Rectangle)] == [1]
     assert [label.get_text() for label in servers.get_xticklabels()] == ["one"]
+    # A load has less than was recorded; the recording is a line beside it.
+    size, servers = figure1.draw(table.assign(loaded_bytes=1e6, contacted_servers=np.nan)).axes
+    assert [bar.get_bbox().height for bar in size.patches if isinstance(bar, Rectangle)] == [1.0]
+    assert np.asarray(size.lines[0].get_ydata()).tolist() == [2.0]
+    assert [bar.get_bbox().height for bar in servers.patches if isinstance(bar, Rectangle)] == [1]
 
 
 def campaign(folder: Path, recorded: Site) -> Path:
@@ -100,6 +108,15 @@ def test_a_results_folder_alone_tells_what_its_sites_were(tmp_path: Path, one: S
     table = tables.load(folder)
     assert_frame_equal(site_table(table.known_sites, ["one", "else"]), expected)
     assert table.site_facts == {"one": {"bytes": 27, "requests": 2, "servers": 2}}
+
+
+def test_facts_of_a_site_have_what_its_loads_had(tmp_path: Path, one: Site) -> None:
+    table = tables.load(campaign(tmp_path / "c", one))
+    rows = [("one", True, "3", 10.0), ("one", True, "5", 20.0), ("one", False, "9", 90.0), ("two", True, "", np.nan)]
+    runs = pd.DataFrame(rows, columns=["site", "valid", "requests", "content_bytes"])
+    facts = replace(table, runs=runs).site_facts
+    assert facts["one"] == {"bytes": 27, "requests": 2, "servers": 2, "loaded_requests": 4, "loaded_bytes": 15}
+    assert facts["two"] == {}
 
 
 def test_how_complete_a_site_was_is_kept(tmp_path: Path, one: Site) -> None:

@@ -1,6 +1,7 @@
 """A package of a campaign has its files, with correct checksums, and none of its runs' files."""
 
 import json
+import re
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -12,8 +13,9 @@ from support import known_campaigns
 from analysis.runs import load
 from base.errors import EyelevelError
 from dataset.package import METADATA, is_package
-from dataset.table import require_document, write_document
+from dataset.table import read_rows, require_document, write_document
 from dataset.validation import ValidationEntry, write_entries
+from dataset.verdicts import PERSON, Verdict, add_verdict
 from eyelevel.package import CLAIMS_TABLE, write_package
 
 
@@ -78,6 +80,12 @@ def test_the_data_sheet_says_what_the_report_says_of_the_papers_claims(tmp_path:
     assert "1 of 1 claim of the paper holds in this campaign, 0 do not hold, and 0 are not decided" in sheet
     assert "| QUIC is faster. | DSL -9 % | holds | it is -8 %. | 12 | 96 |" in sheet
     assert "Runs that count by machine: bench " in sheet
+    films = int(re.findall(r"A person looked at 0 of the (\d+) films of runs that count", sheet)[0])
+    looked = [row for row in read_rows(campaign) if row.valid][:3]
+    for row in looked:
+        add_verdict(campaign, Verdict.of(row, row.reason, by=PERSON, valid=True))
+    sheet = (write_package(campaign, into, "https://example.org/licence", report) / "README.md").read_text()
+    assert f"A person looked at 3 of the {films} films of runs that count" in sheet
 
 
 def test_the_data_sheet_names_every_commit_that_measured(tmp_path: Path) -> None:

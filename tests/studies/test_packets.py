@@ -19,6 +19,7 @@ import pytest
 from rich.console import Console
 from support.browser import Browser
 from support.figures import smallest_type
+from support.material import REFERENCE as PUBLISHED
 from support.reports import accessible_report
 from support.scripted import ScriptedSlot
 
@@ -390,11 +391,18 @@ def test_pings_that_scatter_more_than_the_network_makes_them_do_not_count() -> N
 @pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_our_bytes_stand_beside_the_university_s(runs: Mapping[str, CapturedRun]) -> None:
-    connections = pd.DataFrame([row for run in runs.values() for row in run.connections])
+    connections = university.with_added_delay(pd.DataFrame([row for run in runs.values() for row in run.connections]))
     headers = pd.DataFrame([row for run in runs.values() for row in run.headers])
-    table = university.beside(connections, headers, {"tcp+": "tcp", "quic": "quic"}).set_index(["protocol", "quantity"])
+    beside = university.beside(connections, headers, {"tcp+": "tcp", "quic": "quic"})
+    table = beside[beside["unit"] == "bytes"].set_index(["protocol", "quantity"])
     assert table.loc[("tcp+", "handshake"), "theirs"] == 2068
-    assert table.loc[("tcp+", "handshake"), "ours"] == connections.loc[connections["first"], "handshake_bytes"].iloc[0]
+    first = connections[connections["first"]].set_index("protocol").loc["tcp+"]
+    assert table.loc[("tcp+", "handshake"), "ours"] == first["handshake_bytes"]
+    assert table.loc[("tcp+", "established"), "ours"] == first["bytes"] - first["handshake_bytes"]
+    # Without an added delay, there are their four times without one.
+    times = beside[beside["unit"] == "ms"].set_index(["protocol", "quantity"])
+    assert set(times["added_ms"]) == {0} and len(times) == 8
+    assert times.loc[("tcp+", "first byte"), "ours"] == pytest.approx(first["first_byte_ms"] - first["handshake_ms"])
     # Here, a SYN has 20 bytes of options. Other segments have time stamps, 12 bytes (RFC 7323), except RSTs, which have
     # none.
     least, most = table.loc[("tcp+", "TCP header"), ["least", "most"]]
@@ -406,7 +414,36 @@ def test_our_bytes_stand_beside_the_university_s(runs: Mapping[str, CapturedRun]
     # A long header also has at least the version, the lengths of both IDs, its own length, and another ID (section
     # 17.2).
     assert 15 <= table.loc[("quic", "long header"), "least"] <= table.loc[("quic", "long header"), "most"] <= 120
-    assert table.loc[("quic", "padding"), "ours"] > 600
+    assert table.loc[("quic", "padding of the first packet"), "ours"] > 100
+
+
+def test_the_university_s_times_stand_beside_ours_at_the_same_added_delay() -> None:
+    quantities = {f"{name}_ms": 100.0 for name in ("handshake", "first_byte", "content", "closing")}
+    sizes = dict.fromkeys(("handshake_bytes", "bytes", PAYLOAD, "first_packet_padding", "packets"), 1)
+    setting = {"site": "s", "protocol": "quic", "first": True, **quantities, **sizes}
+    delays = {"dsl": 24, "dsl+10ms": 34, "dsl+30ms": 54}
+    rows = [{**setting, "network": name, "rtt_ms": rtt_ms, "handshake_ms": rtt_ms} for name, rtt_ms in delays.items()]
+    connections = university.with_added_delay(pd.DataFrame(rows))
+    headers = pd.DataFrame(columns=["site", "protocol", "header", "mean_bytes", "least_bytes", "most_bytes"])
+    beside = university.beside(connections, headers, {"quic": "quic"})
+    handshakes = beside[(beside["quantity"] == "handshake") & (beside["unit"] == "ms")]
+    assert handshakes[["network", "added_ms", "theirs", "theirs_sd", "ours"]].to_numpy().tolist() == [
+        ["dsl", 0, 20.6, 9.1, 24], ["dsl", 10, 33.6, 11.4, 34],
+    ]  # fmt: skip
+
+
+@pytest.mark.needs_reference
+def test_the_university_study_is_transcribed_without_a_slip() -> None:
+    names = {"handshake": "handshake", "time to first byte": "first byte", "content transfer": "content"}
+    names["close socket"] = "closing"
+    published = pd.read_csv(PUBLISHED / "university.csv", dtype=str)
+    published = published[published["source_location"].str.startswith("Evaluation, duration table")]
+    ours = pd.read_csv(university.THEIRS, comment="#")
+    times = ours[ours["unit"] == "ms"].set_index(["quantity", "transport", "added_ms"])
+    for row in published.to_dict("records"):
+        key = names[row["quantity"]], {"QUIC": "quic"}.get(row["protocol"], "tcp"), float(row["extra_delay_ms"])
+        assert times.loc[key, "theirs" if row["statistic"] == "mean" else "theirs_sd"] == float(row["value"])
+    assert len(published) == 2 * len(times) == 64
 
 
 @pytest.mark.needs_namespaces

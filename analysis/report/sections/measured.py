@@ -35,7 +35,10 @@ def sections(findings: Findings) -> list[Section]:
     settings = setting_tables(campaign, samples.protocols, samples.networks, findings["spread"])
     figures: tuple[ReportFigure, ...] = ()
     if len(sites := findings["sites"]) >= LEAST_SITES:
-        caption = "Download size and number of servers of each site."
+        caption = (
+            "Download size and number of servers of each site: medians of its loads until the load event (bars), and "
+            "what was recorded (lines); bars are what was recorded where no load has the number."
+        )
         figures = (ReportFigure("figure1", caption, figure1.draw, (sites,), alternatives.sites(sites)),)
     missing = [name for name in samples.sites if name not in set(sites["site"])]
     tables, values = tables_of(findings, "figure1_sites", "variants"), {"missing": missing}

@@ -11,9 +11,19 @@ from support.samples_truth import samples
 from analysis import hypotheses
 from analysis.paper.claim_correlations import metric_agreement, metric_agreements, reliability
 from analysis.paper.claim_tests import ClaimInputs, Condition, beyond_p
-from analysis.paper.claims import CLAIMS, DOES_NOT_HOLD, FIGURE_METRICS, HOLDS, TESTS, balance_of, claims, judge
+from analysis.paper.claims import (
+    CLAIMS,
+    DOES_NOT_HOLD,
+    FIGURE_METRICS,
+    HOLDS,
+    TESTABLE,
+    TESTS,
+    balance_of,
+    claims,
+    judge,
+)
 from analysis.statistics.confirmatory import confirmatory
-from analysis.statistics.hypotheses import Pair
+from analysis.statistics.hypotheses import Origin, Pair
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.statistics.ratios import margins, of_numbers
 from analysis.statistics.samples import Array, Samples
@@ -204,7 +214,7 @@ def test_a_claim_on_a_contrast_of_the_family_has_both_corrections() -> None:
     (row,) = conditions[conditions["claim"] == "quic_dsl"].to_dict("records")
     contrast = family.set_index(["compared", "network", "metric"]).loc[("quic", "dsl", "si")]
     assert row["p_for"] == contrast["p"] < contrast["p_corrected"]
-    assert row["p_for_corrected"] == min(1, max(contrast["p_corrected"], len(CLAIMS) * contrast["p"]))
+    assert row["p_for_corrected"] == min(1, max(contrast["p_corrected"], len(TESTABLE) * contrast["p"]))
     (claim,) = table[table["claim"] == "quic_dsl"].to_dict("records")
     assert claim["p_corrected"] >= claim["p"]
 
@@ -228,12 +238,12 @@ def test_a_contrast_before_its_first_look_decides_no_claim() -> None:
 
 def test_seldom_is_any_of_all_claims_judged_wrongly() -> None:
     """All claims are false, or all are true: then the p values of the wrong verdict are evenly distributed."""
-    p_values = np.random.default_rng(1).uniform(size=(2000, len(CLAIMS)))
+    p_values = np.random.default_rng(1).uniform(size=(2000, len(TESTABLE)))
     for all_false in (True, False):
         one = [(p, 1.0) if all_false else (1.0, p) for p in p_values.ravel()]
         conditions = [Condition("one", p_for=p_for, p_against=p_against) for p_for, p_against in one]
         is_wrong = [judge([condition], 0.01).verdict != NOT_DECIDED for condition in conditions]
-        assert 0.005 <= np.reshape(is_wrong, p_values.shape).any(axis=1).mean() <= 0.013
+        assert 0.005 <= np.reshape(is_wrong, p_values.shape).any(axis=1).mean() <= 0.0165
 
 
 def test_a_claim_and_a_contrast_are_held_to_one_bar() -> None:
@@ -241,15 +251,15 @@ def test_a_claim_and_a_contrast_are_held_to_one_bar() -> None:
     condition = Condition("TCP+ against TCP", p_for=0.0019, p_against=1.0)
     judged = judge([condition], 0.01)
     assert (judged.verdict, judged.p) == (NOT_DECIDED, 0.0019)
-    assert judged.p_corrected == pytest.approx(0.0019 * len(CLAIMS))
-    assert judge([replace(condition, p_for=0.0005)], 0.01).verdict == HOLDS
+    assert judged.p_corrected == pytest.approx(0.0019 * len(TESTABLE))
+    assert judge([replace(condition, p_for=0.0003)], 0.01).verdict == HOLDS
 
 
 def test_that_all_conditions_hold_takes_no_correction_for_their_number() -> None:
-    conditions = [Condition(str(p), p_for=p, p_against=1.0) for p in (0.0001, 0.0004, 0.0002, 0.0003)]
+    conditions = [Condition(str(p), p_for=p, p_against=1.0) for p in (0.0001, 0.0003, 0.0002, 0.00025)]
     judged = judge(conditions, 0.01)
-    assert (judged.verdict, judged.p) == (HOLDS, 0.0004)
-    assert judged.p_corrected == pytest.approx(0.0004 * len(CLAIMS))
+    assert (judged.verdict, judged.p) == (HOLDS, 0.0003)
+    assert judged.p_corrected == pytest.approx(0.0003 * len(TESTABLE))
 
 
 def test_the_least_certain_of_several_numbers_is_named_although_all_corrections_end_at_1() -> None:
@@ -462,7 +472,7 @@ def test_an_empty_campaign_and_one_site() -> None:
 def test_all_conditions_must_hold_and_one_opposite_is_enough() -> None:
     good, bad, open_ = (
         Condition("good", p_for=1e-9, p_against=1),
-        Condition("bad", p_for=1, p_against=0.004 / len(CLAIMS)),
+        Condition("bad", p_for=1, p_against=0.004 / len(TESTABLE)),
         Condition("open", p_for=0.5, p_against=0.5),
     )
     assert judge([good, good], 0.01)[0] == HOLDS
@@ -529,3 +539,121 @@ def test_how_many_claims_hold_is_counted() -> None:
     table = pd.DataFrame({"verdict": [HOLDS, HOLDS, DOES_NOT_HOLD, NOT_DECIDED]})
     text = "2 of 4 claims of the paper hold in this campaign, 1 does not hold, and 1 is not decided, "
     assert balance_of(table, 9, 1) == f"{text}by 9 runs that count, of 1 site."
+
+
+def test_later_claims_change_nothing_about_those_that_a_campaign_declared() -> None:
+    given = campaign({"quic": (0.98, 0.0), "quic+bbr": (0.98, 0.0)}, blocks=4)
+    results = {}
+    for declared_at in ("", "2026-11-26T01:14:00+0000", "2027-01-01T00:00:00+0000"):
+        declared = replace(hypotheses.load(), origin=Origin(declared_at=declared_at))
+        results[declared_at] = claims(inputs(given, hypotheses=declared))[0].set_index("claim")
+    never, before, after = results.values()
+    assert before["p_corrected"]["lead_mss"] == pytest.approx(min(1, 17 * before["p"]["lead_mss"]))
+    assert after["p_corrected"]["lead_mss"] == pytest.approx(min(1, len(TESTABLE) * after["p"]["lead_mss"]))
+    later, is_later = "quics_start_ahead_mss", "; post hoc, since the claim was declared after the campaign."
+    for table in results.values():
+        assert table["p_corrected"][later] == pytest.approx(min(1, len(TESTABLE) * table["p"][later]))
+    assert before["sentence"][later].endswith(is_later)
+    assert not any(table["sentence"].str.endswith(is_later).any() for table in (never, after))
+    assert not before["sentence"]["lead_mss"].endswith(is_later)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, HOLDS), (1.1, DOES_NOT_HOLD)])
+def test_a_metric_that_says_what_another_says(factor: float, verdict: str) -> None:
+    """Over QUIC, page load times are 20 % shorter, and the other metric's as much, or by a tenth less."""
+    given = campaign({"quic": (0.8, 0.0)}, blocks=10)
+    given.values[:, :, PROTOCOLS.index("quic"), FIGURE_METRICS.index("vc85")] *= factor
+    changes = {"metrics": ("vc85/plt",), "pairs": (Pair("tcp+", "quic"),)}
+    conditions = conditions_of(inputs(given), "lvc_as_plt", **changes)
+    assert judge(conditions, 0.01).verdict == verdict
+    assert conditions[0].subject == "QUIC against TCP+ on DSL in VC85/PLT"
+    assert conditions[0].value == pytest.approx(factor - 1, abs=0.01)
+    (lacking, *_) = conditions_of(inputs(without(given, metrics=("plt",))), "lvc_as_plt", **changes)
+    assert lacking.missing == ("metric PLT",)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(0.5, HOLDS), (1.2, DOES_NOT_HOLD), (0.9, NOT_DECIDED)])
+def test_a_lead_that_grows_in_the_course_of_a_load(factor: float, verdict: str) -> None:
+    """TCP+BBR takes 10 % off the first visual change, and off the page load time as given."""
+    given = campaign({"tcp+bbr": (0.9, 0.0)})
+    given.values[:, :, PROTOCOLS.index("tcp+bbr"), FIGURE_METRICS.index("plt")] *= factor / 0.9
+    lead, share = conditions_of(inputs(given), "lead_grows_mss")
+    assert judge([lead, share], 0.01).verdict == verdict
+    assert share.value == pytest.approx(factor / 0.9 - 1, abs=0.01) and not share.decides
+    typical_ms = np.nanmean(given.values[-1, :, PROTOCOLS.index("tcp+"), FIGURE_METRICS.index("plt")])
+    assert lead.value == pytest.approx((0.9 - factor) * typical_ms / RTT_MS["mss"], rel=0.05, abs=0.1)
+
+
+def scattered(sites: int, spreads: tuple[float, float], seed: int, blocks: int = 6) -> ClaimInputs:
+    """Changes of TCP+BBR and QUIC+BBR against TCP that scatter over the sites with these standard deviations, about
+    means of 0 and -20 %."""
+    draw = np.random.default_rng(seed)
+    given = campaign({}, sites=sites, blocks=blocks, seed=seed, noise=0.03)
+    common = draw.normal(0, 1, sites)
+    for name, spread, place in zip(("tcp+bbr", "quic+bbr"), spreads, (0.0, -0.2), strict=True):
+        log_ratios = place + spread * (0.6 * common + 0.8 * draw.normal(0, 1, sites))
+        given.values[:, :, PROTOCOLS.index(name)] *= np.exp(log_ratios)[None, :, None, None]
+    return inputs(given)
+
+
+def test_curves_of_one_shape_and_of_two() -> None:
+    alike, other = (
+        judge(conditions_of(scattered(120, spreads, 3), "curves_alike_mss"), 0.01)
+        for spreads in ((0.2, 0.2), (0.1, 0.3))
+    )
+    assert (alike.verdict, other.verdict) == (HOLDS, DOES_NOT_HOLD)
+    noisy = conditions_of(scattered(20, (0.001, 0.001), 3), "curves_alike_mss")
+    assert noisy[0].missing == (f"gains that scatter more with the sites than with the runs: {noisy[0].subject}",)
+
+
+@pytest.mark.slow
+def test_curves_at_the_margin_are_as_seldom_called_alike_as_declared() -> None:
+    """One scatters 1.5 times as much as the other, which is just no longer alike."""
+    verdicts = [
+        judge(conditions_of(scattered(38, (0.2, 0.3), seed, 3), "curves_alike_mss"), 0.05, tested=1).verdict
+        for seed in range(150)
+    ]
+    # 5 % of 150 are 7.5; more than 16 come once in 700 times.
+    assert verdicts.count(HOLDS) <= 16 and verdicts.count(DOES_NOT_HOLD) <= 16
+
+
+def test_a_few_sites_that_gain_far_more() -> None:
+    given = campaign({"quic": (0.9, 0.0)})
+    (first, *_) = same = conditions_of(inputs(given), "few_gain_more")
+    assert judge(same, 0.01).verdict == DOES_NOT_HOLD
+    assert first.value == pytest.approx(0.9 / 0.81 - 1, abs=0.02)
+    given.values[:2, 4, PROTOCOLS.index("quic")] *= 0.7
+    more = conditions_of(inputs(given), "few_gain_more")
+    assert judge(more, 0.01).verdict == HOLDS and "the change of s05 beyond" in more[0].subject
+    # The metric is another one.
+    values = given.values.copy()
+    values[:2, 4, PROTOCOLS.index("quic"), FIGURE_METRICS.index("vc85")] /= 0.7
+    assert judge(conditions_of(inputs(replace(given, values=values)), "few_gain_more"), 0.01).verdict == DOES_NOT_HOLD
+
+
+@pytest.mark.slow
+def test_sites_that_gain_alike_are_seldom_said_to_gain_far_more() -> None:
+    """No site gains anything, which is just not more than the others do."""
+    verdicts = [
+        judge(conditions_of(inputs(campaign({}, blocks=3, seed=seed)), "few_gain_more"), 0.05, tested=1).verdict
+        for seed in range(60)
+    ]
+    assert verdicts.count(HOLDS) <= 7
+
+
+def test_an_influence_on_one_network_is_not_averaged_away() -> None:
+    draw = np.random.default_rng(5)
+    size = draw.permutation(30).astype(float)
+    gains = draw.normal(0, 0.02, (4, 30))
+    gains[0] -= 0.02 * size
+    given = sized_inputs(gains, size, 10, 0.01, 1)
+    facts = {site: {"loaded_bytes": of["bytes"]} for site, of in given.site_facts.items()}
+    conditions = conditions_of(replace(given, site_facts=facts), "size_and_structure_loaded", facts=("loaded_bytes",))
+    assert len(conditions) == 4 and "with loaded bytes on DSL" in conditions[0].subject
+    assert conditions[0].value < -0.9 and abs(conditions[1].value) < 0.5
+    assert judge(conditions, 0.01).verdict == DOES_NOT_HOLD
+
+
+def test_a_claim_that_no_campaign_can_test_says_what_it_needs() -> None:
+    judged = judge(conditions_of(inputs(campaign({}, blocks=2)), "ack_ranges"), 0.01)
+    assert judged.verdict == NOT_DECIDED and "how many losses each acknowledgement reports" in judged.sentence

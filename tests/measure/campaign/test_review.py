@@ -146,7 +146,9 @@ def test_flagged_runs_come_first_with_their_reason_and_strip(page: Page) -> None
     assert "film_unclean: &lt;b&gt;orange&lt;/b&gt;" in text
     (strip,) = re.findall('<img class="strip" .*?src="(.*?)"', text)
     assert answer(page[0], strip) == (200, "strip")
-    assert re.findall('(?:action|href)="(.*?)"', text) == ["#runs", page[1].base, *[f"{page[1].base}verdict"] * 2]
+    assert re.findall('(?:action|href)="(.*?)"', text) == [
+        "#runs", page[1].base, f"{page[1].base}looked", *[f"{page[1].base}verdict"] * 2
+    ]  # fmt: skip
 
 
 @pytest.mark.needs_axe
@@ -195,6 +197,22 @@ def test_a_decision_is_kept_with_its_reason(page: Page) -> None:
     assert str(read_rows(review.folder)[1].reason) == "review: an empty page"
     assert ask(page, "verdict", {**decision, "reason": " "})[0] == 409
     assert ask(page, "setting", decision)[0] == 404
+
+
+def test_a_person_who_looked_at_the_films_is_kept_and_changes_nothing_else(page: Page) -> None:
+    _, review = page
+    review.who = "Ada"
+    before = read_rows(review.folder)
+    assert "looked at 0 of 1 runs that count" in ask(page, "")[1]
+    setting = {name: getattr(SECOND, name) for name in ("site", "network", "protocol", "browser")}
+    for _ in range(2):
+        assert ask(page, "looked", setting)[0] == 303
+    (kept,) = read_verdicts(review.folder)
+    assert (kept.folder, kept.valid, kept.by, kept.who) == (SECOND.folder, True, "review", "Ada")
+    assert followed(before, [kept]) == before
+    assert "looked at 1 of 1 runs that count" in ask(page, "")[1]
+    assert f"{kept.at}, Ada: accepted: looked at" in ask(page, f"setting?{urlencode(setting)}")[1]
+    assert ask(page, "looked", {"site": "s"})[0] == 400
 
 
 def test_who_does_not_know_the_address_sees_and_decides_nothing(page: Page) -> None:

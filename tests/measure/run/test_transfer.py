@@ -53,17 +53,19 @@ def test_datagrams_count_with_their_headers_but_for_those_of_the_name_server(tmp
     for source in (1, 2):
         events += [event(1100, source, "UDP_BYTES_SENT", byte_count=1250)]
         events += [event(at_ms, source, "UDP_BYTES_RECEIVED", byte_count=1200) for at_ms in (999, 1200, 1300)]
-    assert transfer(tmp_path, *events) == Transfer(0, 2 * 1228, 1278, 1)
+    assert transfer(tmp_path, *events) == Transfer(0, 2 * 1228, 1278, 1, 1)
 
 
 def test_segments_are_as_few_as_can_carry_what_each_connection_read_and_acknowledgements_are_unknown(
     tmp_path: Path,
 ) -> None:
-    events = [event(900, source, "TCP_CONNECT_ATTEMPT", address="198.18.0.1:443") for source in (1, 2)]
+    # Source 3 is a connection to a second server, over which nothing comes.
+    servers = {1: "198.18.0.1:443", 2: "198.18.0.1:443", 3: "198.18.0.2:443"}
+    events = [event(900, source, "TCP_CONNECT_ATTEMPT", address=address) for source, address in servers.items()]
     events += [event(1100, source, "SOCKET_BYTES_SENT", byte_count=500) for source in (1, 2)]
     events += [event(1200, 1, "SOCKET_BYTES_RECEIVED", byte_count=size) for size in (1448, 1440, 9)]
     events += [event(1200, 2, "SOCKET_BYTES_RECEIVED", byte_count=1)]
-    assert transfer(tmp_path, *events) == Transfer(0, 2897 + 3 * 52 + 1 + 52, None, 2)
+    assert transfer(tmp_path, *events) == Transfer(0, 2897 + 3 * 52 + 1 + 52, None, 2, 1)
 
 
 def evidence(**values: Any) -> Evidence:
