@@ -18,7 +18,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
@@ -84,6 +84,21 @@ def threads_of(process: int) -> int:
     return int(fields[THREADS]) if fields else 0
 
 
+def programs_of(servers: Iterable[Server]) -> set[str]:
+    """The names of the programs of `servers`."""
+    return {program for server in servers for program in server.programs}
+
+
+def role_of(command: str, browser: Browser, server_programs: Collection[str]) -> str:
+    """The role of a process with this `command` line in a load with these programs."""
+    program = Path(command.partition(" ")[0]).name.rstrip(":")
+    if program in server_programs:
+        return SERVERS
+    if program.startswith("mm-"):
+        return EMULATOR
+    return FILM if program in FILM_PROGRAMS else browser.part(command) or REST
+
+
 class Sampler:
     """Samples the processes that descend from the process `root`, until `ended` is set. `birth_of` returns the birth of
     a process; None if it has ended. `clock` has the time in s since 1970."""
@@ -98,7 +113,7 @@ class Sampler:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._browser, self._account, self._birth_of, self._clock = browser, account, birth_of, clock
-        self._server_programs = {program for server in servers for program in server.programs}
+        self._server_programs = programs_of(servers)
         # Process → its role, and how often it was looked at. The births are kept, too, since the kernel reuses the
         # number of an ended process for another, possibly unrelated one.
         self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
@@ -199,12 +214,7 @@ class Sampler:
 
     def _role(self, process: int) -> str:
         command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
-        program = Path(command.partition(" ")[0]).name.rstrip(":")
-        if program in self._server_programs:
-            return SERVERS
-        if program.startswith("mm-"):
-            return EMULATOR
-        return FILM if program in FILM_PROGRAMS else self._browser.part(command) or REST
+        return role_of(command, self._browser, self._server_programs)
 
 
 def _kernel_file(process: int, name: str) -> bytes:
