@@ -206,6 +206,6 @@ def _refusal(waits: Array, sites: Sequence[str]) -> str:
         return ""
     return (
         f"on {sites[known[worst]]} the least share of waiting is {100 * least[worst]:.0f} %, and it changes by "
-        f"{100 * change[worst]:.0f} points with the processor; the extrapolation would span more than "
+        f"{100 * change[worst]:.1f} points with the processor; the extrapolation would span more than "
         f"{'' if FARTHEST == 1 else f'{FARTHEST:g} times '}that"
     )

@@ -19,6 +19,8 @@ TICKS = 4
 COLORS = {ALL_PAGES: (BLACK, "o"), FEW: (SKY, "s"), MANY: (ORANGE, "D")}
 # The marks of groups are so far apart that their intervals do not hide each other, in shares of waiting.
 SHIFT = 0.006
+# The size of the mark of the whole processor; that of a share is smaller by this share.
+LARGEST = 7.0
 
 
 def draw(table: pd.DataFrame, pair: Pair) -> Figure:
@@ -39,7 +41,6 @@ def draw(table: pd.DataFrame, pair: Pair) -> Figure:
                     _draw_group(axes, of_group, *COLORS[group], SHIFT * number)
                 axes.axhline(0, color="0.4", linewidth=0.7)
                 axes.set_title(f"{label(metric)} on {label(network)}")
-                axes.margins(y=0.15)
             percent_axis(of_network[0].yaxis, TICKS)
         panels[0, 0].set_xlim(-0.03, rows["waiting"].max() + 0.05)
         percent_axis(panels[0, 0].xaxis, TICKS)
@@ -58,11 +59,9 @@ def _draw_group(axes: Axes, rows: list[dict[str, Any]], color: str, mark: str, s
         x, is_measured = row["waiting"] + shift, np.isfinite(row["share"])
         axes.plot([x, x], [row["gain_low"], row["gain_high"]], color=color, linewidth=1)
         face = color if is_measured else "none"
-        axes.plot(x, row["gain"], mark, color=color, markerfacecolor=face, markersize=4)
+        size = LARGEST * row["share"] if is_measured else LARGEST / 2
+        axes.plot(x, row["gain"], mark, color=color, markerfacecolor=face, markersize=size)
         if is_measured:
-            if row["pages"] == ALL_PAGES:
-                text, place = f"{100 * row['share']:.0f} %", axes.get_xaxis_transform()
-                axes.text(x, 0.99, text, ha="center", va="top", fontsize=SMALL, color="0.4", transform=place)
             continue
         if np.isfinite(row["gain"]):
             _draw_line(axes, row, max(other["waiting"] for other in rows), color)

@@ -110,8 +110,8 @@ def of_pair(table: pd.DataFrame, pair: Pair, campaign: CampaignTable, confidence
     runs = campaign.runs
     caption = (
         f"{pair_label(pair.compared, pair.reference)}: the change against the share of waiting, at each share of the "
-        "processor (filled; the numbers above), and extrapolated to no waiting (hollow; dashed: the mean line of the "
-        f"pages). Bars: {confidence} intervals. "
+        "processor (filled; the larger, the larger the share), and extrapolated to no waiting (hollow; dashed: the "
+        f"mean line of the pages). Bars: {confidence} intervals. "
         f"{plural('page', runs['site'].nunique())}, {plural('run', len(campaign.valid))}, "
         f"{plural('attempt', int((~runs['valid']).sum()))} excluded."
     )
