@@ -29,10 +29,12 @@ REQUEST_LOG = "requests.tsv"
 REPLAY_EVIDENCE = "replay.json"
 REPLAY_LOG = "replay.log"
 
-# The TCP connections that the browser requested, the processor's share, and the pace of a device.
+# The TCP connections that the browser requested, the processor's share, the pace of a device, and the share of the
+# processor that a study gave.
 SYNS = "syns.json"
 PROCESSOR = "processor.json"
 DEVICE_PACE = "device.json"
+DOSE = "dose.json"
 # Background flows, and samples of these.
 CROSS_TRAFFIC = "cross-traffic.json"
 CROSS_TRAFFIC_SAMPLES = "cross-traffic.tsv"

@@ -3,13 +3,14 @@ them."""
 
 from dataset.table import CampaignDocument
 from record.page_sources import SOURCES
-from studies import downloads, fairness, fidelity, grid, ladder, order, packets, states, video
+from studies import dose, downloads, fairness, fidelity, grid, ladder, order, packets, states, video
 from studies.study import Study
 
 # The order of the commands, and of the sections of a report.
 STUDIES: list[Study] = [
     ladder.STUDY,
     order.STUDY,
+    dose.STUDY,
     grid.STUDY,
     states.STUDY,
     packets.STUDY,

@@ -79,7 +79,7 @@ def says_what_is_missing() -> Iterator[None]:
         yield
     except OSError as error:
         raise EyelevelError(
-            f"a device's pace needs control groups (cgroups) that can be written, as root has them: {error}"
+            f"a share of the processor needs control groups (cgroups) that can be written, as root has them: {error}"
         ) from None
 
 

@@ -1,15 +1,16 @@
-"""Makes a browser's processes as slow as on a device: they run at the device's pace.
+"""Makes processes of a load slower: those of a browser, which run at a device's pace, or those of the browser and the
+servers, which get a share of the processor.
 
 Control groups (cgroups, version 1 or 2) limit processor time. Each process gets a share of one processor, so that no
-thread is faster than on the device; all together get one such share for each core of the device. The share is the one
-that reaches the device's index (`measure.host.device_index`).
+thread is faster than on the slower machine; all together get one such share for each of its cores. A device's share is
+the one that reaches its index (`measure.host.device_index`).
 
-Other processes of a load (servers, emulated network, screen, film) are not limited, nor is the browser before and after
-the load itself.
+Other processes of a load (emulated network, screen, film) are not limited, nor is any process before and after the load
+itself.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -29,34 +30,40 @@ PF_EXITING = 0x4
 PARTS_BEFORE = {"browser", "renderer", "network"}
 
 
-class PacedProcesses:
-    """The processes of a browser, all descendants of the process `root`. A control group in `top` limits each."""
+# Takes the command line of a process; returns the part of the load that it has; None if it is not to be limited.
+PartOf = Callable[[str], str | None]
 
-    def __init__(self, place: Hierarchy, top: Path, root: int, browser: Browser) -> None:
-        self._place, self._top, self._root, self._browser = place, top, root, browser
+
+class PacedProcesses:
+    """The processes that have a part in a load (`part_of`), all descendants of the process `root`. A control group in
+    `top` limits each."""
+
+    def __init__(self, place: Hierarchy, top: Path, root: int, part_of: PartOf) -> None:
+        self._place, self._top, self._root, self._part_of = place, top, root, part_of
         self._groups: list[Path] = []
         self._parts: list[str | None] = []
 
-    def take_in(self, share: float, stack: ExitStack) -> None:
-        """Limit each process that exists, and all that it will start, until `stack` is closed."""
+    def take_in(self, share: float | None, stack: ExitStack) -> None:
+        """Limit each process that exists, and all that it will start, until `stack` is closed. If `share` is None, they
+        are only put into groups."""
         while others := self.outside():
             for process in others:
                 group = new_group(self._top, stack, PREFIX)
                 self._place.limit(group, share)
                 self._groups.append(group)
-                part = self._browser.part(_command(process))
+                part = self._part_of(_command(process))
                 # A process that has ended meanwhile is not limited.
                 with suppress(ProcessLookupError):
                     (group / "cgroup.procs").write_text(str(process))
                     self._parts.append(part)
 
     def outside(self) -> list[int]:
-        """The browser's processes that are not limited."""
-        processes = _of_browser(self._root, self._browser)
+        """The processes with a part that are not limited."""
+        processes = _with_part(self._root, self._part_of)
         return [process for process in processes if _runs_outside(process, self._top.name)]
 
     def parts(self) -> set[str | None]:
-        """The parts of the browser that have a limited process."""
+        """The parts that have a limited process."""
         return {*self._parts}
 
     def cores(self) -> set[int]:
@@ -105,7 +112,7 @@ def paced(
     pace = HERE.pace_of(device, cores)
     browser_cores = cores_of(device, cores)
     with limits() as (place, top), ExitStack() as stack:
-        processes = PacedProcesses(place, top, root, browser)
+        processes = PacedProcesses(place, top, root, browser.part)
         stack.callback(processes.release)
         with says_what_is_missing():
             place.limit(top, pace.share * device.cores)
@@ -120,13 +127,44 @@ def paced(
         keep({**asdict(pace), "cores": device.cores, "processors": len(browser_cores), **processes.account()})
 
 
-def _of_browser(root: int, browser: Browser) -> list[int]:
-    """The processes of `browser` that descend from the process `root`."""
+@contextmanager
+def sharing(
+    root: int,
+    part_of: PartOf,
+    expected: Collection[str],
+    share: float,
+    processors: int,
+    keep: Callable[[dict[str, Any]], object],
+) -> Iterator[None]:
+    """Give each process with a part (`part_of`) that descends from `root` the `share` of one processor while the
+    context lasts, and all together that share of so many `processors`. With a share of 1 they are in groups, too, but
+    not limited, so that loads with different shares differ in nothing else.
+
+    `keep` receives an account of it. Raises EyelevelError when limits are not possible, when at the beginning one of
+    the `expected` parts has no process, or when at the end a process with a part is not limited.
+    """
+    limit = None if share == 1 else share
+    with limits() as (place, top), ExitStack() as stack:
+        processes = PacedProcesses(place, top, root, part_of)
+        stack.callback(processes.release)
+        with says_what_is_missing():
+            place.limit(top, limit and limit * processors)
+            processes.take_in(limit, stack)
+        if missing := {*expected} - processes.parts():
+            raise EyelevelError(f"no process had the part of {' and '.join(sorted(missing))}, to be limited")
+        yield
+        if outside := processes.outside():
+            raise EyelevelError(f"{len(outside)} processes of the load had more than their share of the processor")
+        keep({"share": share, "processors": processors, **processes.account()})
+
+
+def _with_part(root: int, part_of: PartOf) -> list[int]:
+    """The processes with a part that descend from the process `root`."""
     try:
         processes = psutil.Process(root).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
-    return [process.pid for process in processes if browser.part(_command(process.pid))]
+    return [process.pid for process in processes if part_of(_command(process.pid))]
 
 
 def _runs_outside(process: int, group: str) -> bool:

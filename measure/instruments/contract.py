@@ -26,7 +26,8 @@ Readings = Mapping[str, float | None]
 class ObservedLoad:
     """A load that is about to begin: `root`, the process from which all its processes descend; its site, network and
     protocol; the browser's name; which cores do what; and the folder for the instruments' files. `await_ready` returns
-    when the browser shows an empty page."""
+    when the browser shows an empty page. `processor_share`: the share of a processor that each process of the browser
+    and the servers gets; None if the method sets none."""
 
     root: int
     site: Site
@@ -36,6 +37,7 @@ class ObservedLoad:
     layout: Layout | None
     folder: Path
     await_ready: Callable[[], None]
+    processor_share: float | None = None
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,19 @@ def threads_of(process: int) -> int:
     return int(fields[THREADS]) if fields else 0
 
 
+def role_of(command: str, browser: Browser, server_programs: Collection[str]) -> str:
+    """The role of a process with this `command` line in a load with these programs."""
+    program = Path(command.partition(" ")[0]).name.rstrip(":")
+    # A program that the testbed does not know may be a script, so its path may come after an interpreter's. The
+    # interpreter may be the testbed's Python, which has other roles, too.
+    files = {program for program in server_programs if "/" in program} - {sys.executable}
+    if program in server_programs or not files.isdisjoint(command.split()):
+        return SERVERS
+    if program.startswith("mm-"):
+        return EMULATOR
+    return FILM if program in FILM_PROGRAMS else browser.part(command) or REST
+
+
 class Sampler:
     """Samples the processes that descend from the process `root`, until `ended` is set. `birth_of` returns the birth of
     a process; None if it has ended. `clock` has the time in s since 1970."""
@@ -99,9 +112,6 @@ class Sampler:
     ) -> None:
         self._browser, self._account, self._birth_of, self._clock = browser, account, birth_of, clock
         self._server_programs = server_programs
-        # A program that the testbed does not know may be a script, so its path may come after an interpreter's. The
-        # interpreter may be the testbed's Python, which has other roles, too.
-        self._server_files = {program for program in server_programs if "/" in program} - {sys.executable}
         # Process → its role, and how often it was looked at. The births are kept, too, since the kernel reuses the
         # number of an ended process for another, possibly unrelated one.
         self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
@@ -202,12 +212,7 @@ class Sampler:
 
     def _role(self, process: int) -> str:
         command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
-        program = Path(command.partition(" ")[0]).name.rstrip(":")
-        if program in self._server_programs or not self._server_files.isdisjoint(command.split()):
-            return SERVERS
-        if program.startswith("mm-"):
-            return EMULATOR
-        return FILM if program in FILM_PROGRAMS else self._browser.part(command) or REST
+        return role_of(command, self._browser, self._server_programs)
 
 
 def _kernel_file(process: int, name: str) -> bytes:

@@ -35,15 +35,17 @@ from tuning.devices import device_of
 
 @dataclass(frozen=True)
 class Observers:
-    """The programs of a method that observe a load from within its replay.
+    """The programs of a method that observe a load from within its replay, and how it slows the load.
 
     `monitor` runs next to the servers (`replay.spec`). `around` is a command that runs the visit, whose command line is
-    appended to it. Servers that can log their connections write to `qlog` (`replay.spec`).
+    appended to it. Servers that can log their connections write to `qlog` (`replay.spec`). `processor_share` is that of
+    `measure.instruments.contract.ObservedLoad`.
     """
 
     monitor: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
     qlog: Path | None = None
+    processor_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Load:
         self.folder = folder
         self._since_s = time.monotonic()
         self._setting, self._layout, self._shared = setting, layout, shared
+        self._processor_share = observers.processor_share
         self._idle = idle
         self._ends = ExitStack()
         self._fault: str | None = None
@@ -209,7 +212,15 @@ class Load:
         setting = self._setting
         browser = setting.loading.browser
         return ObservedLoad(
-            root, setting.site, setting.network, setting.protocol, browser, self._layout, self.folder, self.await_ready
+            root,
+            setting.site,
+            setting.network,
+            setting.protocol,
+            browser,
+            self._layout,
+            self.folder,
+            self.await_ready,
+            self._processor_share,
         )
 
     def _spec(self, observers: Observers) -> ReplaySpec:

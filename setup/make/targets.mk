@@ -1,5 +1,5 @@
 # Written by 'PYTHONPATH=tests:. python -m support.every_option'.
-TARGETS := try answer record import export edit close site-info replay campaign status review results report figures reference reproduce package verify waterfall user-study compare combine quiet-times networks protocols convert-trace probe-network validate interop devices doctor lanes cluster-keys completion ladder order grid states packets figure2 fairness fidelity video
+TARGETS := try answer record import export edit close site-info replay campaign status review results report figures reference reproduce package verify waterfall user-study compare combine quiet-times networks protocols convert-trace probe-network validate interop devices doctor lanes cluster-keys completion ladder order dose grid states packets figure2 fairness fidelity video
 NEEDS_import := FROM
 EXAMPLE_import := make import FROM=../recordings/www.yelp.com
 NEEDS_export := SITE AS

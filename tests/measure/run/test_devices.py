@@ -4,7 +4,6 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from unittest.mock import Mock
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -60,7 +59,7 @@ def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(place: Pa
             return looks.pop(0)
 
     with limits() as (groups, top), ExitStack() as stack:
-        processes = EndedProcesses(groups, top, ended.pid, Mock(**{"part.return_value": "renderer"}))
+        processes = EndedProcesses(groups, top, ended.pid, lambda _: "renderer")
         stack.callback(processes.release)
         processes.take_in(0.5, stack)
         assert processes.parts() == set()
