@@ -37,7 +37,7 @@ from base.ownership import give_to_caller
 FORMAT = 1
 NO_REGRESSION, WORSE = "no regression shown", "worse"
 INDEX, JSON = "index.html", "compare.json"
-CHANGE: dict[Any, Any] = {
+FORMS: dict[Any, Any] = {
     "change": ("change", percent),
     ("low", "high"): ("interval", percent_interval),
     "p_corrected": ("p corrected", p_value),
@@ -61,7 +61,7 @@ SHARES: dict[Any, Any] = {
     "change": ("change", _points),
     ("low", "high"): ("interval", lambda low, high: f"{_points(low)} to {_points(high)}"),
     "worse_p_corrected": ("p corrected", p_value),
-    "worse": CHANGE["worse"],
+    "worse": FORMS["worse"],
 }
 
 
@@ -136,13 +136,13 @@ def _counted(change: CampaignChange, kind: str) -> str:
         return f"{kind} loads could not be counted in both"
     worse = rows[rows["worse"]]
     if worse.empty:
-        total = _of_loads(rows.select_dtypes("number").sum())
+        total = of_loads(rows.select_dtypes("number").sum())
         return f"{kind} loads are not shown to be more frequent in B ({total})"
-    places = [f"{label(row['protocol'])} on {label(row['network'])} ({_of_loads(row)})" for row in records(worse)]
+    places = [f"{label(row['protocol'])} on {label(row['network'])} ({of_loads(row)})" for row in records(worse)]
     return f"{kind} loads are shown to be more frequent in B: {listing(places)}"
 
 
-def _of_loads(row: Mapping[str, Any]) -> str:
+def of_loads(row: Mapping[str, Any]) -> str:
     return f"{row['found_a']:.0f} of {row['loads_a']:.0f} in A, {row['found_b']:.0f} of {row['loads_b']:.0f} in B"
 
 
@@ -244,12 +244,12 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
     """The tables of the page, by section."""
     confidence = level(change.hypotheses.confidence)
     setting = {"network": ("network", label), "protocol": ("protocol", label), "metric": ("metric", label)}
-    over_form = {**setting, "sites": "sites", **CHANGE, "mean_change": ("change of the mean", percent)}
+    over_form = {**setting, "sites": "sites", **FORMS, "mean_change": ("change of the mean", percent)}
     over = text_table(change.over_sites, over_form)
     shares = text_table(change.shares, {"kind": "loads", **SHARES})
     runs = {"runs_a": "runs of A", "runs_b": "runs of B"}
     means = {"mean_a": ("A [ms]", ms), "mean_b": ("B [ms]", ms)}
-    sites = text_table(change.sites, {"site": "site", **setting, **runs, **means, **CHANGE})
+    sites = text_table(change.sites, {"site": "site", **setting, **runs, **means, **FORMS})
     contrasts = text_table(
         change.contrasts,
         {
