@@ -19,7 +19,7 @@ from analysis.samples import samples_of
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.contrast_table import CHANGE, GAIN
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER
 from analysis.statistics.planning import detectable_difference
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import Samples, by_metric, frame
@@ -73,16 +73,20 @@ class SettingsChange:
         return bool(self.contrasts["worse"].any() or self.shares["worse"].any())
 
     @property
+    def answerable(self) -> pd.DataFrame:
+        """The rows of `contrasts` without those of a metric that no block has on a network where blocks have others,
+        such as one that a browser lacks."""
+        is_measured = self.contrasts["blocks"] > 0
+        return self.contrasts[is_measured | ~is_measured.groupby(self.contrasts["network"]).transform("any")]
+
+    @property
     def is_decided(self) -> bool:
-        """Whether each contrast is decided: by its verdict, or with a threshold by being worse or within it. A metric
-        that no block has on a network where others are, such as one that a browser lacks, is left out."""
-        table = self.contrasts
-        has_others = table["blocks"].gt(0).groupby(table["network"]).transform("any")
-        needed = table[table["blocks"].gt(0) | ~has_others]
-        is_shown = needed["verdict"].isin([FASTER, EQUIVALENT])
-        if self.worse_than is None:
-            return bool((is_shown | needed["verdict"].ne(NOT_DECIDED)).all())
-        return bool((is_shown | needed["worse"] | needed["within"].eq(True)).all())
+        """Whether each contrast is decided: by its verdict, or with a threshold by being worse or within it."""
+        table = self.answerable
+        is_shown = table["verdict"].isin([FASTER, EQUIVALENT]) | table["worse"]
+        if self.worse_than is not None:
+            is_shown |= table["within"]
+        return bool(is_shown.all())
 
     @property
     def false_alarm_share(self) -> float:

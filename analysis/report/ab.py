@@ -18,34 +18,43 @@ from analysis.report.section import ReportTable, text_table
 from analysis.report.sentences import HEADLINE
 from analysis.report.write import write_tables
 from analysis.runs import records
-from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, VERDICTS
 from analysis.statistics.planning import POWER
 from analysis.stopping import planned_runs
-from analysis.text import label, level, listing, p_value, percent, percent_interval, plural, whole_number
+from analysis.text import NOTHING, label, level, listing, p_value, percent, percent_interval, plural, whole_number
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 
-# The version of the JSON document (docs/compare.md); it grows if a key changes its meaning or is removed.
+# The version of the JSON document (docs/contributors/json.md); it grows if a key changes its meaning or is removed.
 FORMAT = 1
+# Larger slowdowns (shares) say only that there were too few blocks.
+MOST_DETECTABLE = 10.0
 FOLDER, INDEX, JSON, SUMMARY = "ab", "index.html", "ab.json", "ab.md"
 
 
 def result(change: SettingsChange) -> str:
     """The result in a sentence: what makes B worse, else the verdicts."""
-    contrasts, shares = change.contrasts, change.shares
-    worse = contrasts[contrasts["worse"]]
+    contrasts, shares = change.answerable, change.shares
     if change.is_worse:
+        worse = contrasts[contrasts["worse"]]
         texts = [f"slower {_places(worse)}"] if len(worse) else []
         texts += [
             f"more {row['kind']} loads on {label(row['network'])} ({of_loads(row)})"
             for row in records(shares[shares["worse"]])
         ]
         return f"B is worse than A: {listing(texts)}"
-    by_verdict = {name: contrasts[contrasts["verdict"] == name] for name in (FASTER, SLOWER, EQUIVALENT, NOT_DECIDED)}
-    texts = [f"{name} {_places(rows)}" for name, rows in by_verdict.items() if len(rows) and name != NOT_DECIDED]
-    if open_rows := len(by_verdict[NOT_DECIDED]):
-        texts.append(f"{open_rows} of {plural('comparison', len(contrasts))} not decided")
-    return f"B is not shown to be worse than A: {', '.join(texts)}"
+    by_verdict = {name: contrasts[contrasts["verdict"] == name] for name in VERDICTS}
+    phrases = {
+        name: f"{name} {_places(rows)}" for name, rows in by_verdict.items() if len(rows) and name != NOT_DECIDED
+    }
+    if undecided := len(by_verdict[NOT_DECIDED]):
+        phrases[NOT_DECIDED] = f"{undecided} of {plural('comparison', len(contrasts))} not decided"
+    if FASTER in phrases and SLOWER not in phrases:
+        del phrases[FASTER]
+        return ", ".join([f"B is faster than A {_places(by_verdict[FASTER])}", *phrases.values()])
+    if [*phrases] == [EQUIVALENT]:
+        return f"A and B are equivalent {_places(contrasts)}"
+    return f"B is not shown to be worse than A: {', '.join(phrases.values())}"
 
 
 def _places(rows: pd.DataFrame) -> str:
@@ -71,14 +80,15 @@ def details(change: SettingsChange) -> list[str]:
     if excluded := int((~runs["valid"]).sum()):
         texts.append(f"Rejected: {excluded} of {plural('attempt', len(runs))}.")
     texts += [_counted(change, kind) for kind in (SLOW, LOST)]
-    if found := [
+    detectable = [
         f"{percent(row.detectable)} on {label(row.network)}"
         for row in headline.itertuples()
-        if 0 < row.detectable < 1e3
-    ]:
+        if row.detectable < MOST_DETECTABLE
+    ]
+    if detectable:
         texts.append(
-            f"With this scatter, a slowdown of the {label(HEADLINE)} would be called worse with a probability of "
-            f"{level(POWER)} from these on: {listing(found)}."
+            f"A slowdown that would be shown with a probability of {level(POWER)} ({label(HEADLINE)}): "
+            f"{listing(detectable)}."
         )
     return texts
 
@@ -91,7 +101,7 @@ def _counted(change: SettingsChange, kind: str) -> str:
 
 
 def caveats(change: SettingsChange) -> list[str]:
-    """What a reader must know before trusting the result."""
+    """Sentences that a reader must know before trusting the result."""
     threshold = "" if change.worse_than is None else f", and by more than {level(change.worse_than)} means WORSE_THAN"
     return [
         *cautions(change.both),
@@ -116,10 +126,10 @@ def tables(change: SettingsChange) -> list[ReportTable]:
             "change": ("change", percent),
             ("low", "high"): ("interval", percent_interval),
             "p_corrected": ("p corrected", p_value),
-            "verdict": "verdict on B",
+            "verdict": "verdict",
             "worse": FORMS["worse"],
-            "margin": ("equivalent within", percent),
-            "detectable": ("detectable", lambda value: percent(value) if value < 1e3 else "-"),
+            "margin": ("margin", percent),
+            "detectable": ("detectable", lambda value: percent(value) if value < MOST_DETECTABLE else NOTHING),
         },
     )
     forms = {name: SHARES[name] for name in SHARES if name != "protocol"}
@@ -133,8 +143,8 @@ def tables(change: SettingsChange) -> list[ReportTable]:
             change.contrasts,
             contrasts,
             f"Change from A to B, from ratios within pairs; negative is faster. Intervals hold with {confidence}. p by "
-            "Bonferroni's method over this table. Detectable: the slowdown that would be called worse with a "
-            f"probability of {level(POWER)}.",
+            "Bonferroni's method over this table. A change within the margin is equivalent. Detectable: the slowdown "
+            f"that would be called worse with a probability of {level(POWER)}.",
         ),
         ReportTable(
             "slow_and_lost",
@@ -149,7 +159,7 @@ def tables(change: SettingsChange) -> list[ReportTable]:
 
 
 def document(change: SettingsChange) -> dict[str, Any]:
-    """The comparison as JSON (docs/compare.md): unknown values are null, changes are shares."""
+    """The comparison as JSON (docs/contributors/json.md): unknown values are null, changes are shares."""
     declared, campaign = change.hypotheses, change.campaign
     planned = planned_runs(campaign)
     return {
@@ -236,7 +246,8 @@ def _code(text: str) -> str:
 
 
 def _lines(change: SettingsChange) -> list[Line]:
-    rows = change.contrasts.sort_values("metric", key=lambda names: names != HEADLINE, kind="stable")
+    is_measured = change.contrasts["blocks"].groupby(change.contrasts["metric"]).transform("any")
+    rows = change.contrasts[is_measured].sort_values("metric", key=lambda names: names != HEADLINE, kind="stable")
     return [
         Line(
             row["metric"],

@@ -33,7 +33,7 @@ from analysis.text import (
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 
-# The version of the JSON document (docs/compare.md); it grows if a key changes its meaning or is removed.
+# The version of the JSON document (docs/contributors/json.md); it grows if a key changes its meaning or is removed.
 FORMAT = 1
 NO_REGRESSION, WORSE = "no regression shown", "worse"
 INDEX, JSON = "index.html", "compare.json"
@@ -143,6 +143,7 @@ def _counted(change: CampaignChange, kind: str) -> str:
 
 
 def of_loads(row: Mapping[str, Any]) -> str:
+    """The numbers of loads found in A and in B, and of all loads, in words."""
     return f"{row['found_a']:.0f} of {row['loads_a']:.0f} in A, {row['found_b']:.0f} of {row['loads_b']:.0f} in B"
 
 
@@ -300,7 +301,7 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
 
 
 def document(change: CampaignChange) -> dict[str, Any]:
-    """The comparison as JSON (docs/compare.md): unknown values are null, changes are shares, times are in ms."""
+    """The comparison as JSON (docs/contributors/json.md): unknown values are null, changes shares, times in ms."""
     return {
         "format": FORMAT,
         "outcome": WORSE if change.is_worse else NO_REGRESSION,

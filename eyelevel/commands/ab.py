@@ -62,8 +62,8 @@ def main(first: str, second: str, worse_than: str | None, decide: bool, **option
     begin(f"preparing the campaign {folder.name}")
 
     from analysis import hypotheses
+    from eyelevel.commands.two_settings import TwoSettings, require_same_settings
     from eyelevel.study_command import command_of
-    from eyelevel.two_settings import TwoSettings, require_same_settings
 
     original = document_of(folder, "", command_of)
     two = TwoSettings.of((first, second), options, original)
@@ -157,7 +157,7 @@ def print_contrasts(change: SettingsChange, console: Console) -> None:
 
     (contrasts, *_) = tables(change)
     table = plain_table(title=f"B ({change.b.text}) against A ({change.a.text})")
-    names = ["network", "metric", "change", "interval", "verdict on B", "worse", "detectable"]
+    names = ["network", "metric", "change", "interval", "verdict", "worse", "detectable"]
     for name in names:
         table.add_column(name)
     for row in contrasts.texts[names].itertuples(index=False):

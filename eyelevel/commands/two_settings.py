@@ -69,8 +69,7 @@ class TwoSettings:
         common = {variable: options[variable.lower()] for variable in PAIRED}
         if original:
             common["PROTO"] = common["PROTO"] or next(iter(original.settings.protocols), None)
-        own = [read_setting(name, text, known) for name, text in zip("AB", texts, strict=True)]
-        a, b = ({**common, **setting} for setting in own)
+        a, b = (common | read_setting(name, text, known) for name, text in zip("AB", texts, strict=True))
         protocols = tuple(_protocol(name, of["PROTO"]) for name, of in zip("AB", (a, b), strict=True))
         browsers = None
         if any(of[variable] for of in (a, b) for variable in ("BROWSER", "DEVICE")):
