@@ -139,7 +139,7 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
     allowance, or if a larger share of its loads is shown to be slow or lost. Raises EyelevelError if the campaigns have
     nothing to compare.
     """
-    tried = _judged_loads(a), _judged_loads(b)
+    tried = judged_loads(a), judged_loads(b)
     metrics = tuple(name for name in hypotheses.family_metrics if name in a.metrics and name in b.metrics)
     orders = {"network": a.networks, "site": (), "protocol": a.protocols}
     # Those of which both campaigns have loads, even if all of these were lost.
@@ -150,9 +150,9 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
     canaries = _canaries(a, b, hypotheses.confidence)
     bounds = _canary_bounds(canaries)
     slower = float(np.log1p(worse_than)) + (bounds[1] if bounds else 0.0)
-    first, second = (_aligned(samples_of(campaign), names) for campaign in (a, b))
+    first, second = (aligned(samples_of(campaign), names) for campaign in (a, b))
     slow = slow_loads(first.values, second.values, float(np.exp(slower)))
-    lost = _lost_loads(tried[0], first), _lost_loads(tried[1], first)
+    lost = lost_loads(tried[0], names), lost_loads(tried[1], names)
     shares = share_changes({SLOW: slow, LOST: lost}, first.networks, first.protocols, hypotheses, worse_than)
     if shares.empty:
         raise EyelevelError(
@@ -179,13 +179,13 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
     )
 
 
-def _judged_loads(campaign: CampaignTable) -> pd.DataFrame:
+def judged_loads(campaign: CampaignTable) -> pd.DataFrame:
     """The runs that say something about the page (`analysis.attempts.tried_runs`), and whether each was lost."""
     tried = tried_in(campaign)
     return tried[tried["judged"] & (tried["gate"] != WITHDRAWN)]
 
 
-def _aligned(samples: Samples, names: Mapping[str, tuple[str, ...]]) -> Samples:
+def aligned(samples: Samples, names: Mapping[str, tuple[str, ...]]) -> Samples:
     """`samples` with these `names` along its axes; NaN where it has no values."""
     places = [pd.Index(getattr(samples, axis)).get_indexer(list(common)) for axis, common in names.items()]
     # A name that is missing has the place -1, where the padding is.
@@ -216,8 +216,10 @@ def slow_loads(a: Array, b: Array, allowed: float) -> tuple[Counts, Counts]:
     return np.asarray(of_a.sum(axis=-1)), np.asarray(of_b.sum(axis=-1))
 
 
-def _lost_loads(tried: pd.DataFrame, samples: Samples) -> Counts:
-    axes = [samples.networks, samples.sites, samples.protocols]
+def lost_loads(tried: pd.DataFrame, names: Mapping[str, tuple[str, ...]]) -> Counts:
+    """The numbers of lost loads, and of all loads, among those of `tried` (`judged_loads`); the last axes are the
+    networks, sites and protocols of `names`."""
+    axes = [names["networks"], names["sites"], names["protocols"]]
     numbers = tried.groupby(SETTING)["lost"].agg(["sum", "size"])
     numbers = numbers.reindex(pd.MultiIndex.from_product(axes, names=SETTING), fill_value=0)
     return np.asarray(numbers.to_numpy(dtype=np.int64).T.reshape(2, *map(len, axes)))

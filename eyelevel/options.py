@@ -39,7 +39,9 @@ from tuning.settings import USER_FOLDER
 
 # Stands for the commands of all studies.
 STUDY = "*"
-MEASURING = ("campaign", STUDY)
+# The commands that measure a campaign of pages, which has no study.
+OF_PAGES = ("campaign", "ab")
+MEASURING = (*OF_PAGES, STUDY)
 WITH_RESULTS = (*MEASURING, "try", "answer", "reference")
 # Other commands that read settings of networks, protocols or devices.
 OF_SETTINGS = (
@@ -102,6 +104,14 @@ OPTIONS: tuple[Option, ...] = (
         parameter="second",
         metavar="CAMPAIGN",
     ),
+    Option(
+        "A",
+        "A setting that B is compared with, in variables of 'make campaign': 'PROTO=quic BROWSER=firefox'.",
+        ("ab",),
+        is_required=True,
+        parameter="first",
+    ),
+    Option("B", "The setting that is compared with A.", ("ab",), is_required=True, parameter="second"),
     Option("URL", "The page, such as https://www.gnu.org/.", ("answer",), metavar="[URL]"),
     Option(
         "SITES",
@@ -175,10 +185,11 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--proto",
         "Protocols (a,b), or all (the paper's): 'eyelevel protocols' lists them. Changes are relative to the first.",
-        MEASURING,
+        ("campaign", STUDY),
         usual=PROTOCOLS,
         names=PROTOCOL_NAMES,
     ),
+    Option("--proto", "The protocol, if A and B share it.", ("ab",), names=PROTOCOL_NAMES),
     Option(
         "--proto",
         "Protocols (a,b), all or none.",
@@ -198,7 +209,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--sites",
         "Folders in sites/ or demo sites (a,b), or all: each folder in sites/, or the demo sites if there is none.",
-        ("campaign",),
+        OF_PAGES,
         usual="all",
         names=SITE_NAMES,
     ),
@@ -254,6 +265,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("--runs", "Runs for each site, network and protocol.", (STUDY,), type=COUNT),
     Option(
         "--runs",
+        "Runs of A, and of B, for each site and network.",
+        ("ab",),
+        type=COUNT,
+        usual=f"as many as fit into --budget; without one, {RUNS}",
+    ),
+    Option(
+        "--runs",
         "Runs for each protocol on each network, or auto: measure until the verdict is clear.",
         ("answer",),
         usual="auto",
@@ -265,7 +283,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--repeats",
         "How often to repeat a run that does not count.",
-        ("campaign",),
+        OF_PAGES,
         type=click.IntRange(min=0),
         usual=str(REPEATS),
         setting="repeats",
@@ -273,7 +291,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--budget",
         "Time limit (90s, 60m, 2h15m), validation included. The same command resumes.",
-        ("campaign", "reference"),
+        (*OF_PAGES, "reference"),
     ),
     Option(
         "--budget", "Time limit (90s, 60m, 2h15m); sets the maximum number of runs.", ("answer",), usual=ANSWER_BUDGET
@@ -296,18 +314,20 @@ OPTIONS: tuple[Option, ...] = (
         names=BROWSER_NAMES,
     ),
     Option("--browser", "The browser, or a build (KIND:/path).", (STUDY,), usual=DEFAULT_BROWSER, names=BROWSER_NAMES),
+    Option("--browser", "The browser, if A and B share it.", ("ab",), usual=DEFAULT_BROWSER, names=BROWSER_NAMES),
     Option("--browser", "The browser.", ("lanes",), choices=BROWSERS, default=DEFAULT_BROWSER),
     Option("--browser", "The browser, or a build (KIND:/path).", ("load",), default=DEFAULT_BROWSER),
     Option("--browser", "Browsers (a,b), or builds (KIND:/path).", ("interop",), usual="all", names=BROWSER_NAMES),
     Option(
         "--device", "Devices (a,b): 'eyelevel devices' lists them.", ("campaign",), usual=DESKTOP, names=DEVICE_NAMES
     ),
+    Option("--device", "The device, if A and B share it.", ("ab",), usual=DESKTOP, names=DEVICE_NAMES),
     Option("--device", "The device: 'eyelevel devices' lists them.", (STUDY,), usual=DESKTOP, names=DEVICE_NAMES),
     Option("--mobile", "Load the pages as on a phone.", ("record",), is_flag=True),
     Option(
         "--repeatable/--as-recorded",
         "Whether to insert the script that makes a page send the same requests on every load.",
-        ("campaign",),
+        OF_PAGES,
         usual="repeatable",
         setting="repeatable",
     ),
@@ -326,7 +346,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--shells",
         "Shells that emulate networks; mahimahi: the upstream shells, which 'make setup SHELLS=mahimahi' installs.",
-        ("campaign",),
+        OF_PAGES,
         choices=SHELLS,
         usual=DEFAULT_SHELLS,
         setting="shells",
@@ -348,7 +368,7 @@ OPTIONS: tuple[Option, ...] = (
             default=None if chooses else OFF,
             setting="server_rtts",
         )
-        for commands, chooses in ((("campaign", "answer"), True), (("replay", "validate"), False))
+        for commands, chooses in (((*OF_PAGES, "answer"), True), (("replay", "validate"), False))
     ),
     *(
         Option(
@@ -364,17 +384,17 @@ OPTIONS: tuple[Option, ...] = (
             (
                 "--think-time",
                 "Time that servers take to answer: off (none) or recorded (as recorded).",
-                ("campaign", "answer"),
+                (*OF_PAGES, "answer"),
             ),
             (
                 "--certificates",
                 "Certificate chains: off (one short certificate) or recorded (as long as recorded).",
-                ("campaign",),
+                OF_PAGES,
             ),
             (
                 "--alpn",
                 "Protocol over TCP: off (HTTP/2) or recorded (HTTP/1.1 where only that was recorded).",
-                ("campaign",),
+                OF_PAGES,
             ),
         )
         for commands, chooses in ((several, True), (("replay",), False))
@@ -396,8 +416,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--request-log", "Append a line for each request to this file.", ("replay",), type=APPENDED_FILE),
     # Films.
-    Option("--films", "Films to keep once their metrics are computed.", ("campaign",), choices=KEPT, usual=USUAL_FILMS),
-    Option("--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual=USUAL_QUALITY),
+    Option("--films", "Films to keep once their metrics are computed.", OF_PAGES, choices=KEPT, usual=USUAL_FILMS),
+    Option("--quality", "Quality of the films that are kept.", OF_PAGES, choices=QUALITIES, usual=USUAL_QUALITY),
     Option("--film/--no-film", "Whether to film the load.", ("load",), default=True),
     Option("--film", "Film the loads, and compare their last frames.", ("close",), is_flag=True),
     Option("--film-cores", "Processor cores reserved for filming, separated by commas.", ("load",)),
@@ -419,11 +439,18 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--worse-than", "How much slower B may be than A.", ("compare",), default="5%"),
     Option(
+        "--worse-than",
+        "How much slower B may be than A.",
+        ("ab",),
+        usual="B is worse if it is slower, and not equivalent",
+    ),
+    Option(
         "--decide",
         "End with status 4 unless B is shown to be worse or within the threshold.",
         ("compare",),
         is_flag=True,
     ),
+    Option("--decide", "End with status 4 unless all comparisons are decided.", ("ab",), is_flag=True),
     Option(
         "--study",
         "Questions, groups and wording: an edited copy of analysis/user_study/study.toml.",

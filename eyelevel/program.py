@@ -44,6 +44,7 @@ COMMANDS = {
     "verify": "compare the files of a package with their checksums",
     "waterfall": "show the requests of one run, or of two side by side, over time",
     "user-study": "write a user study of a campaign's films, and collect votes",
+    "ab": "measure two settings side by side in one campaign: is B faster or slower than A?",
     "compare": "compare campaign B with campaign A, before and after a change",
     "combine": "combine campaigns of several machines or years, and test whether they agree",
     "quiet-times": "show how shorter quiet times would have changed the runs of campaigns",
@@ -65,7 +66,7 @@ COMMANDS = {
 
 # Commands that run browsers, servers or shells. The commands of studies do, too.
 MEASURING_COMMANDS = {
-    *("try", "answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
+    *("try", "answer", "record", "close", "replay", "load", "campaign", "ab", "reference", "probe-network", "validate"),
     *("interop", "devices", "lanes", "scheduler", "worker", "doctor"),
 }
 # Commands that load sites by name.

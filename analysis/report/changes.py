@@ -33,11 +33,11 @@ from analysis.text import (
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 
-# The version of the JSON document (docs/compare.md); it grows if a key changes its meaning or is removed.
+# The version of the JSON document (docs/contributors/json.md); it grows if a key changes its meaning or is removed.
 FORMAT = 1
 NO_REGRESSION, WORSE = "no regression shown", "worse"
 INDEX, JSON = "index.html", "compare.json"
-CHANGE: dict[Any, Any] = {
+FORMS: dict[Any, Any] = {
     "change": ("change", percent),
     ("low", "high"): ("interval", percent_interval),
     "p_corrected": ("p corrected", p_value),
@@ -61,7 +61,7 @@ SHARES: dict[Any, Any] = {
     "change": ("change", _points),
     ("low", "high"): ("interval", lambda low, high: f"{_points(low)} to {_points(high)}"),
     "worse_p_corrected": ("p corrected", p_value),
-    "worse": CHANGE["worse"],
+    "worse": FORMS["worse"],
 }
 
 
@@ -136,13 +136,14 @@ def _counted(change: CampaignChange, kind: str) -> str:
         return f"{kind} loads could not be counted in both"
     worse = rows[rows["worse"]]
     if worse.empty:
-        total = _of_loads(rows.select_dtypes("number").sum())
+        total = of_loads(rows.select_dtypes("number").sum())
         return f"{kind} loads are not shown to be more frequent in B ({total})"
-    places = [f"{label(row['protocol'])} on {label(row['network'])} ({_of_loads(row)})" for row in records(worse)]
+    places = [f"{label(row['protocol'])} on {label(row['network'])} ({of_loads(row)})" for row in records(worse)]
     return f"{kind} loads are shown to be more frequent in B: {listing(places)}"
 
 
-def _of_loads(row: Mapping[str, Any]) -> str:
+def of_loads(row: Mapping[str, Any]) -> str:
+    """The numbers of loads found in A and in B, and of all loads, in words."""
     return f"{row['found_a']:.0f} of {row['loads_a']:.0f} in A, {row['found_b']:.0f} of {row['loads_b']:.0f} in B"
 
 
@@ -244,12 +245,12 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
     """The tables of the page, by section."""
     confidence = level(change.hypotheses.confidence)
     setting = {"network": ("network", label), "protocol": ("protocol", label), "metric": ("metric", label)}
-    over_form = {**setting, "sites": "sites", **CHANGE, "mean_change": ("change of the mean", percent)}
+    over_form = {**setting, "sites": "sites", **FORMS, "mean_change": ("change of the mean", percent)}
     over = text_table(change.over_sites, over_form)
     shares = text_table(change.shares, {"kind": "loads", **SHARES})
     runs = {"runs_a": "runs of A", "runs_b": "runs of B"}
     means = {"mean_a": ("A [ms]", ms), "mean_b": ("B [ms]", ms)}
-    sites = text_table(change.sites, {"site": "site", **setting, **runs, **means, **CHANGE})
+    sites = text_table(change.sites, {"site": "site", **setting, **runs, **means, **FORMS})
     contrasts = text_table(
         change.contrasts,
         {
@@ -300,7 +301,7 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
 
 
 def document(change: CampaignChange) -> dict[str, Any]:
-    """The comparison as JSON (docs/compare.md): unknown values are null, changes are shares, times are in ms."""
+    """The comparison as JSON (docs/contributors/json.md): unknown values are null, changes shares, times in ms."""
     return {
         "format": FORMAT,
         "outcome": WORSE if change.is_worse else NO_REGRESSION,

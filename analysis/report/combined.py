@@ -16,7 +16,7 @@ from analysis.text import label, level, listing, number, p_value, pair_label, pe
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 
-# The version of the JSON document (docs/compare.md); it grows if a key changes its meaning or is removed.
+# The version of the JSON document (docs/contributors/json.md); it grows if a key changes its meaning or is removed.
 FORMAT = 1
 INDEX, JSON = "index.html", "combine.json"
 OPEN = "are neither shown to agree nor to disagree"
@@ -103,7 +103,7 @@ def tables(combination: Combination) -> list[ReportTable]:
 
 
 def document(combination: Combination) -> dict[str, Any]:
-    """The combination as JSON (docs/compare.md): unknown values are null, changes are shares."""
+    """The combination as JSON (docs/contributors/json.md): unknown values are null, changes are shares."""
     return {
         "format": FORMAT,
         "significant_p": combination.hypotheses.significant_p,

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import block_ratios, mean_over_sites
@@ -116,6 +116,22 @@ def chance_of_difference(shift: Array, freedom: float, level: float) -> Array:
     exact = stats.nct.sf(bound, freedom, shift)
     # The noncentral t cannot be computed far out; there it equals the normal distribution.
     return np.asarray(np.where(np.isfinite(exact), exact, stats.norm.sf(bound - shift)))
+
+
+def detectable_difference(error: float, freedom: float, level: float) -> float:
+    """The smallest true mean log ratio that a t test at the two-sided `level` finds with the probability POWER, if the
+    mean has this `error`, known with `freedom` degrees of freedom. NaN for an error that is unknown or 0."""
+    if not (np.isfinite(error) and error > 0 and freedom > 0):
+        return float("nan")
+    errors = possible_scatters(error, freedom)
+
+    def surplus(difference: float) -> float:
+        return float(chance_of_difference(difference / errors, freedom, level).mean()) - POWER
+
+    most = error
+    while surplus(most) < 0:
+        most *= 2
+    return float(optimize.brentq(surplus, 0, most))
 
 
 def chance_of_equivalence(margin: float, freedom: float, level: float) -> float:

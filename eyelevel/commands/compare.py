@@ -37,6 +37,13 @@ def share_of(text: str) -> float:
     return value
 
 
+def status_in_words(status: int) -> str:
+    """The exit `status`, with a note for those who called make, which has statuses of its own."""
+    is_hidden = status and "MAKELEVEL" in os.environ
+    of_make = "; make calls it an error and returns 2, so in CI call 'eyelevel' itself" if is_hidden else ""
+    return f"exit status {status}{of_make}"
+
+
 def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
     """Raise EyelevelError when the campaigns belong to different studies, or to a study that does not measure page load
     times."""
@@ -106,7 +113,5 @@ def main(first: str, second: str, worse_than: str, decide: bool, into: Path | No
         print_line(console, line)
     further = plural("further difference", len(change.differences)) if len(change.differences) else ""
     print_line(console, f"page{further and f', with {further}'}: {folder / INDEX}")
-    of_make = "; make calls it an error and returns 2, so in CI call 'eyelevel compare'"
-    under_make = of_make if status and "MAKELEVEL" in os.environ else ""
-    print_line(console, f"result: {RESULTS_OF_STATUS[status]} (exit status {status}{under_make})")
+    print_line(console, f"result: {RESULTS_OF_STATUS[status]} ({status_in_words(status)})")
     sys.exit(status)

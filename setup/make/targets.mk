@@ -1,5 +1,5 @@
 # Written by 'PYTHONPATH=tests:. python -m support.every_option'.
-TARGETS := try answer record import export edit close site-info replay campaign status review results report figures reference reproduce package verify waterfall user-study compare combine quiet-times networks protocols convert-trace probe-network validate interop devices doctor lanes cluster-keys completion ladder order dose grid states packets figure2 fairness fidelity video
+TARGETS := try answer record import export edit close site-info replay campaign status review results report figures reference reproduce package verify waterfall user-study ab compare combine quiet-times networks protocols convert-trace probe-network validate interop devices doctor lanes cluster-keys completion ladder order dose grid states packets figure2 fairness fidelity video
 NEEDS_import := FROM
 EXAMPLE_import := make import FROM=../recordings/www.yelp.com
 NEEDS_export := SITE AS
@@ -26,6 +26,8 @@ NEEDS_waterfall := CAMPAIGN
 EXAMPLE_waterfall := make waterfall CAMPAIGN=try SITE=demo-light NET=geo PROTO=tcp+,quic
 NEEDS_user-study := CAMPAIGN
 EXAMPLE_user-study := make user-study CAMPAIGN=first STUDY=my-study.toml
+NEEDS_ab := A B
+EXAMPLE_ab := make ab A=PROTO=quic B=PROTO=quic+bbr NET=lte SITES=demo-news BUDGET=10m
 NEEDS_compare := A B
 EXAMPLE_compare := make compare A=before B=after WORSE_THAN=3%
 NEEDS_combine := CAMPAIGN
