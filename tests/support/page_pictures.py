@@ -32,7 +32,10 @@ def write_pictures(folder: Path) -> None:
     runs = load(folder).runs
     shots = [typical(runs, folder, SITE, NETWORK, protocol) for protocol in PROTOCOLS]
     films = strips([shot for shot in shots if shot], FILM_FRAMES)
-    draw_films(films, FILM_INCHES, PICTURES / "films.png", PICTURES / "films-dark.png")
+    drawn = PICTURES / "films.png", PICTURES / "films-dark.png"
+    draw_films(films, FILM_INCHES, *drawn)
+    for path in drawn:
+        Image.open(path).quantize(COLORS, Image.Quantize.FASTOCTREE).save(path, optimize=True)
     with TemporaryDirectory() as temporary, browsing(Path(temporary) / "profile") as browser:
         for name in ("near", "far"):
             report = Path(temporary) / name
