@@ -147,7 +147,7 @@ def reported(folder: Path, sides: tuple[Side, Side], threshold: float | None, co
         print_line(console, text)
     print_line(console, f"page: {into / INDEX}, with {JSON} and {SUMMARY} beside it")
     status = WORSE_STATUS if change.is_worse else NOT_DECIDED_STATUS if decide and not change.is_decided else 0
-    print_line(console, f"result: {result(change)} ({status_in_words(status)})")
+    print_line(console, f"result: {result(change)} ({status_in_words(status, 'ab')})")
     return status
 
 

@@ -37,10 +37,10 @@ def share_of(text: str) -> float:
     return value
 
 
-def status_in_words(status: int) -> str:
-    """The exit `status`, with a note for those who called make, which has statuses of its own."""
+def status_in_words(status: int, command: str) -> str:
+    """The exit `status` of the `command`, with a note for those who called make, which has statuses of its own."""
     is_hidden = status and "MAKELEVEL" in os.environ
-    of_make = "; make calls it an error and returns 2, so in CI call 'eyelevel' itself" if is_hidden else ""
+    of_make = f"; make calls it an error and returns 2, so in CI call 'eyelevel {command}'" if is_hidden else ""
     return f"exit status {status}{of_make}"
 
 
@@ -113,5 +113,5 @@ def main(first: str, second: str, worse_than: str, decide: bool, into: Path | No
         print_line(console, line)
     further = plural("further difference", len(change.differences)) if len(change.differences) else ""
     print_line(console, f"page{further and f', with {further}'}: {folder / INDEX}")
-    print_line(console, f"result: {RESULTS_OF_STATUS[status]} ({status_in_words(status)})")
+    print_line(console, f"result: {RESULTS_OF_STATUS[status]} ({status_in_words(status, 'compare')})")
     sys.exit(status)

@@ -33,11 +33,11 @@ from dataset.run_files import ATTEMPT, PROCESSOR, TIMES
 from dataset.table import Row, read_rows, require_document
 from films.policy import FilmPolicy
 from measure.campaign import slot
-from measure.campaign.block import Beginning, Judgement
+from measure.campaign.block import Beginning, Judgement, Notice
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
 from measure.campaign.forecast import forecast
-from measure.campaign.lane import Ending, LaneSetting, RunningLane, running_lane
+from measure.campaign.lane import Ending, LaneSetting, Message, RunningLane, running_lane
 from measure.campaign.lane_process import serve
 from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes, sharing_folders
 from measure.campaign.progress import ProgressDisplay
@@ -375,6 +375,13 @@ def test_what_a_lane_starts_stays_on_its_cores_and_this_process_comes_back(campa
 
 
 @pytest.mark.slow
+def first_beside_notices(lane: RunningLane) -> Message:
+    """The lane's next message that is no notice: beside other tests, its trial of idle priority may fail."""
+    while isinstance(message := lane.message(), Notice):
+        pass
+    return message
+
+
 @pytest.mark.needs_browser
 @pytest.mark.needs_namespaces
 @pytest.mark.usefixtures("support")
@@ -385,12 +392,12 @@ def test_a_lane_that_dies_is_told_and_one_that_never_ends_is_ended(campaign: Cam
     store = new_store(campaign)
     with running_lane(LaneSetting(lane, campaign.folder)) as running:
         running.begin(campaign.block(1, fatal), store)
-        assert isinstance(running.message(), Beginning)
+        assert isinstance(first_beside_notices(running), Beginning)
         with pytest.raises(EyelevelError, match="lane 1 has ended with status -9"):
             running.message()
     with running_lane(LaneSetting(lane, campaign.folder)) as running:
         running.begin(campaign.block(1, endless), store)
-        assert isinstance(running.message(), Beginning)
+        assert isinstance(first_beside_notices(running), Beginning)
     # (Only the lane's process could complete the message, and it does not.)
     with pytest.raises(EyelevelError):
         running.message()
