@@ -13,6 +13,7 @@ from base.places import RESULTS
 from browsers.registry import all_browsers
 from eyelevel.arguments import campaigns_in
 from record.collection import available_names
+from record.page_sources import SETS
 from tuning import devices, networks, protocols
 from tuning.settings import Catalogue
 
@@ -41,7 +42,7 @@ def browser_names(_: click.Context) -> Iterable[str]:
 
 def site_names(_: click.Context) -> Iterable[str]:
     """All sites that exist, or that are generated when they are first needed."""
-    return [*available_names(), ALL]
+    return [*available_names(), *SETS, *(page for pages in SETS.values() for page in pages()), ALL]
 
 
 def campaign_names(context: click.Context) -> Iterable[str]:

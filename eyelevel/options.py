@@ -208,12 +208,20 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--sites",
-        "Folders in sites/ or demo sites (a,b), or all: each folder in sites/, or the demo sites if there is none.",
+        "Folders in sites/, demo sites or pages of the set web (a,b), web (its 40 pages), or all: each folder in "
+        "sites/, or the demo sites if there is none.",
         OF_PAGES,
         usual="all",
         names=SITE_NAMES,
     ),
-    Option("--sites", "Folders in sites/ or demo sites (a,b).", (STUDY,), names=SITE_NAMES),
+    Option("--sites", "Folders in sites/, demo sites or pages of the set web (a,b).", (STUDY,), names=SITE_NAMES),
+    Option(
+        "--sites",
+        "Sites (a,b), or web: the set's 40 pages, with their numbers beside those of today's web.",
+        ("site-info",),
+        usual="the folders in sites/",
+        names=SITE_NAMES,
+    ),
     Option(
         "--sites",
         "Sites (a,b) whose servers' extra round-trip times (--server-rtts) are measured; by default nothing else is.",

@@ -14,7 +14,7 @@ from base.places import SITES, cache_dir
 from base.text import unknown
 from record.demo import DEMO_SITES, generate
 from record.generated import GeneratedSite
-from record.page_sources import SOURCES
+from record.page_sources import SETS, SOURCES
 from record.site import Site, write_site
 from tuning.settings import choose
 
@@ -69,22 +69,29 @@ def _load_generated(folder: Path, page: GeneratedSite) -> Site:
 
 
 def choose_site(name: str) -> Site:
-    """The available site that `name` means. Raises EyelevelError."""
-    if name not in (names := available_names()):
+    """The available site, or the generated page, that `name` means. Raises EyelevelError."""
+    if name not in (names := available_names()) and not _can_be_chosen(name):
         raise EyelevelError(unknown("site", name, names))
     return load_site(name)
+
+
+def _can_be_chosen(name: str) -> bool:
+    """Whether `name` is a generated page that not only its study can load."""
+    page = _generated_page(name)
+    return page is not None and not page[1].is_for_study
 
 
 def choose_sites(wanted: str | list[str]) -> list[Site]:
     """The sites that `wanted` names. "all" means those in sites/, or the demo sites if there are none.
 
-    Generated pages can be chosen, too, but only by name. Raises EyelevelError.
+    Generated pages can be chosen, too, but only by name, or by that of a set. Raises EyelevelError.
     """
     if wanted == "all":
         names = recorded_names() or list(DEMO_SITES)
     else:
         given = wanted.replace(",", " ").split() if isinstance(wanted, str) else wanted
-        pages = [name for name in given if (page := _generated_page(name)) and not page[1].is_for_study]
+        given = [one for name in given for one in (SETS[name]() if name in SETS else [name])]
+        pages = [name for name in given if _can_be_chosen(name)]
         # Sites are folders, so a missing one is no misuse of the command line: a list, not a text, is chosen from.
         names = choose("site", given, {name: name for name in [*available_names(), *pages]})
     return [load_site(name) for name in names]

@@ -7,7 +7,7 @@ import click
 from base.files import require_file, require_replaceable
 from eyelevel.options import parameters_of
 from record.formats import writable_formats
-from record.names import site_folder
+from record.names import require_site_name
 
 
 @click.command(params=parameters_of("export"))
@@ -16,13 +16,13 @@ def main(name: str, form: str, into: Path | None) -> None:
 
     Example: eyelevel export demo-news --as wacz --into demo-news.wacz
     """
+    from record.collection import load_site
     from record.layout import PAGE_SCRIPT
-    from record.site import Site
 
     chosen, into = writable_formats()[form], into or Path(f"{name}.{form}")
     require = require_file if chosen.ENDINGS else require_replaceable
     require(into, "--into names another place")
-    site = Site.load(site_folder(name))
+    site = load_site(require_site_name(name))
     chosen.write(site, into)
     click.echo(f"written: {into}")
     if site.page_script is not None:

@@ -33,11 +33,11 @@ class Painter:
 
     def photograph(self, width: int, height: int, quality: int = 85) -> bytes:
         """A JPEG of a landscape: hills under a sky. Sizes are in pixels."""
-        return encoded(self._landscape(width, height), "JPEG", quality=quality, progressive=True, optimize=True)
+        return encoded(self.landscape(width, height), "JPEG", quality=quality, progressive=True, optimize=True)
 
     def banner(self, width: int, height: int, claim: str, ink: RGB) -> bytes:
         """An advertisement as a JPEG: a photograph with a panel that shows `claim`."""
-        image = self._landscape(width, height)
+        image = self.landscape(width, height)
         draw = ImageDraw.Draw(image)
         size = min(height / 4, width / 20)
         draw.rectangle((0, height - 3 * size, width, height), fill=tuple(ink))
@@ -61,7 +61,8 @@ class Painter:
         pixels = np.clip(np.asarray(ink) + threads, 0, 255).astype(np.uint8)
         return encoded(Image.fromarray(pixels), "PNG", optimize=True)
 
-    def _landscape(self, width: int, height: int) -> Image.Image:
+    def landscape(self, width: int, height: int) -> Image.Image:
+        """Hills under a sky. Sizes are in pixels."""
         sky = self._rng.uniform((0.4, 0.5, 0.6), (0.8, 0.8, 0.95))
         land = self._rng.uniform((0.15, 0.2, 0.1), (0.5, 0.4, 0.3))
         down = np.linspace(0, 1, height, dtype=np.float32)[:, None]

@@ -20,15 +20,17 @@ from record.site import Site, write_site
 from tuning import networks, protocols
 
 
-def run_of_each(site: Site, folder: Path, browser: str = "chromium") -> Campaign:
-    """A campaign of one run of `site` over stock TCP and one over stock QUIC, on LTE, in `folder`, which must not
+def run_of_each(
+    site: Site, folder: Path, browser: str = "chromium", names: tuple[str, ...] = ("tcp", "quic")
+) -> Campaign:
+    """A campaign of one run of `site` over each of the protocols called `names`, on LTE, in `folder`, which must not
     exist."""
     known = protocols.load()
     campaign = Campaign(
         folder=folder,
         sites={site.name: site},
         networks={"lte": networks.load()["lte"]},
-        protocols={name: known[name] for name in ("tcp", "quic")},
+        protocols={name: known[name] for name in names},
         runs=1,
         seed=1,
         loading=Loading(browser=browser),

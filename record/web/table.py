@@ -1,0 +1,107 @@
+"""The pages' numbers beside the published ones."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from record.web.facts import Facts
+from record.web.quantiles import Marginal, marginals, percentile
+
+# A number fits if it is this near to the published one, as a share of it, or if it is one unit off.
+SHARE = 0.10
+# The whole of which a share is one: a marginal's `of` → the fact that counts it; None: it counts pages.
+WHOLES: dict[str, str | None] = {
+    "pages": None,
+    "pages with an image as LCP": None,
+    "requests": "requests",
+    "scripts": "js_requests",
+    "scripts in HTML": "scripts_in_html",
+    "images": "image_requests",
+    "fonts": "font_requests",
+    "servers": "servers",
+}
+# Pairs of numbers that are large on the same pages: Butkiewicz et al., Understanding Website Complexity, IMC 2011
+# (objects, servers, bytes); Web Almanac 2025: Page Weight (bytes by type, layout shift by weight), Cookies (third
+# parties and their cookies), Performance (scripts and blocking).
+POSITIVE = (
+    ("requests", "bytes"),
+    ("requests", "servers"),
+    ("js_requests", "js_bytes"),
+    ("image_requests", "image_bytes"),
+    ("js_bytes", "blocking_ms"),
+    ("bytes", "image_bytes"),
+    ("servers", "cookies"),
+    ("bytes", "shift"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A marginal: the published numbers, and ours at the same percentiles (a share has one of each, in percent)."""
+
+    name: str
+    marginal: Marginal
+    ours: tuple[float, ...]
+    tolerance: float
+    """How far off a share may be, in percentage points: that of one page, if it is one of few."""
+
+    @property
+    def published(self) -> tuple[float, ...]:
+        return self.marginal.values or (self.marginal.percent,)
+
+    @property
+    def title(self) -> str:
+        """The subject of its numbers, for a reader."""
+        one = self.marginal
+        if one.values:
+            levels = "median" if one.percentile else "p10, 25, 50, 75, 90"
+            return f"{one.title} ({levels}{' of all' if one.over == 'items' else ''})"
+        return f"{one.title}: % of {one.of}"
+
+    @property
+    def judgement(self) -> str:
+        """Whether it fits, for a reader."""
+        word = ("no", "yes")[self.fits] if self.marginal.fit else "not made to"
+        return f"{word} (guess)" if self.marginal.guess else word
+
+    @property
+    def fits(self) -> bool:
+        """Whether each of our numbers is within 10 % or one unit of the published one."""
+        pairs = zip(self.published, self.ours, strict=True)
+        return all(abs(ours - there) <= max(SHARE * there, self.tolerance) for there, ours in pairs)
+
+
+def rows(pages: Mapping[str, Facts]) -> list[Row]:
+    """A row for each marginal, counted from the facts of `pages`."""
+    return [_row(name, marginal, list(pages.values())) for name, marginal in marginals().items()]
+
+
+def _row(name: str, marginal: Marginal, pages: Sequence[Facts]) -> Row:
+    if marginal.values:
+        numbers = [page[name] for page in pages] if marginal.over == "pages" else _flat(page[name] for page in pages)
+        return Row(
+            name, marginal, tuple(round(percentile(numbers, level), 2) for level in marginal.levels), marginal.unit
+        )
+    count = WHOLES[marginal.of]
+    among = [page for page in pages if not page["lcp_text"]] if marginal.of.startswith("pages with") else pages
+    whole = len(among) if count is None else sum(page[count] for page in among)
+    share = 100 * sum(page[name] for page in among) / whole
+    return Row(name, marginal, (round(share, 1),), max(marginal.unit, 100 / whole))
+
+
+def correlation(pages: Mapping[str, Facts], first: str, second: str) -> float:
+    """Spearman's rank correlation of two numbers of pages."""
+    ranks = [_ranks([page[name] for page in pages.values()]) for name in (first, second)]
+    middle = (len(pages) - 1) / 2
+    product = sum((one - middle) * (other - middle) for one, other in zip(*ranks, strict=True))
+    squares = [sum((rank - middle) ** 2 for rank in some) for some in ranks]
+    return float(product / (squares[0] * squares[1]) ** 0.5)
+
+
+def _ranks(numbers: Sequence[float]) -> list[float]:
+    """The ranks of `numbers`, from 0; equal ones have their mean."""
+    ordered = sorted(numbers)
+    return [ordered.index(number) + (ordered.count(number) - 1) / 2 for number in numbers]
+
+
+def _flat(lists: Iterable[Sequence[float]]) -> list[float]:
+    return [number for some in lists for number in some]
