@@ -8,7 +8,6 @@ import servers
 from base.errors import EyelevelError
 from base.registry import registered
 from servers.contract import Server
-from servers.program import PROGRAM
 from tuning.protocols import Protocol
 
 
@@ -27,6 +26,9 @@ def server_of(protocol: Protocol) -> Server:
                 f"{protocol.name}: {protocol.server} is a server of the testbed; give the program another name by the "
                 "key server"
             )
+        # It loads all that serves, which most commands do not need.
+        from servers.program import PROGRAM
+
         return PROGRAM
     if protocol.server not in known:
         raise EyelevelError(f"{protocol.name}: there is no server {protocol.server!r}; there are {', '.join(known)}")

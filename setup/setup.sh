@@ -151,7 +151,7 @@ lock() {
 }
 
 run() { # STEP POSITION
-  local started=$SECONDS stamp title remedy log
+  local started=$SECONDS stamp title remedy log reason
   # shellcheck source=/dev/null
   { read -r title && read -r remedy; } < <(. "$1" && printf '%s\n' "$title" "$remedy")
   title="$2 $title"
@@ -166,7 +166,8 @@ run() { # STEP POSITION
   else
     tail -n 25 "$log" >&2
     [[ $remedy == *\? ]] || remedy+=.
-    fail "$title failed ($(reason "$log")): $remedy Its log is $log; 'make setup' continues from here"
+    reason=$(reason "$log")
+    fail "$title failed${reason:+ ($reason)}: $remedy Its log is $log; 'make setup' continues from here"
   fi
 }
 
@@ -202,9 +203,10 @@ show() { # TITLE LOG
 }
 
 # The line of a log that says most about a failure: the last one on a cause that programs do not name in their last line,
-# otherwise the last one on an error, or the last one.
+# otherwise the last one on an error, or the last one. Nothing if the step refused something in a line of its own.
 reason() { # LOG
   local pattern
+  ! grep -q '^eyelevel: ' "$1" || return 0
   for pattern in 'certificate|could not resolve|timed out|refused|unreachable|no space left|denied' '\<error\>' .; do
     if grep -iE "$pattern" "$1" | tail -n 1 | cut -c -160 | grep .; then
       return

@@ -34,7 +34,7 @@ from tuning import networks, protocols
 
 # Campaigns that take days: a demo site over all networks and protocols, with only the site and the runs named; and a
 # study.
-LONG = ("campaign", "--sites", "demo-light", "--runs", "1000", "--films", "none", "--campaign", "lte-qiuc")
+LONG = ("campaign", "--sites", "demo-light", "--runs", "2000", "--films", "none", "--campaign", "lte-qiuc")
 LONG_STUDY = ("fairness", "--seconds", "36000", "--mixes", "1x1", "--runs", "3", "--campaign", "lte-qiuc")
 # The address of no cluster: a campaign that begins makes no run there.
 NOWHERE = "tcp://127.0.0.1:1"
@@ -44,7 +44,7 @@ PATIENCE_S = 120
 STOPPED = 130
 # A network so far that a load takes six minutes, and a number of runs on it that take days.
 FAR = replace(networks.load()["lte"], min_rtt_ms=36_000)
-LONG_RUNS = 300
+LONG_RUNS = 330
 
 
 def campaign(folder: Path, runs: int) -> Campaign:
