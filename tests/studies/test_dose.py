@@ -230,10 +230,12 @@ def test_the_changes_of_a_campaign_are_those_of_its_world(tmp_path: Path) -> Non
     [
         (replace(SAME_PAGES, waiting=(0.4, 0.5, 0.6)), r"on site\d the least share of waiting is [34]\d %"),
         (replace(SAME_PAGES, waiting=(0.3, 0.3, 0.25)), "the extrapolation would span more than that"),
+        (replace(SAME_PAGES, waiting=(0, 0, 0), busy=0, wait_error=0), "the extrapolation would span more than that"),
         (replace(SAME_PAGES, sites=1, blocks=2), "so at least RUNS=3"),
         (replace(SAME_PAGES, bend=0.1), "not on a line"),
     ],
 )
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_an_extrapolation_without_ground_is_refused(world: DoseWorld, reason: str, tmp_path: Path) -> None:
     folder = write_dose(tmp_path / "dose", replace(world, waits_of_pages=0.02))
     table = of_all(folder)
