@@ -110,15 +110,20 @@ def test_all_that_a_program_of_the_users_executes_is_a_server_and_its_jailer_is_
 ) -> None:
     (script := tmp_path / "server").write_text("#!/bin/sh\nexec cat\n")
     script.chmod(0o700)
-    jailer = f"import subprocess, sys; subprocess.run(sys.argv[-1:])  # {START_JAILER}"
+    # A jailer, and process 1 of its jail with the same command line.
+    jailer = (
+        "import os, subprocess, sys; os.waitpid(first, 0) if (first := os.fork()) else subprocess.run(sys.argv[-1:])"
+    )
+    jailer += f"  # {START_JAILER}"
     command: list[str | Path] = [sys.executable, "-c", jailer, "--writable", folder, "--", script]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin and process.stdout
         process.stdin.write(b"cat runs\n")
         assert process.stdout.readline() == b"cat runs\n"
-        (cat,) = psutil.Process(process.pid).children()
+        (first,) = psutil.Process(process.pid).children()
+        (cat,) = first.children()
         programs = {"uwsgi": "", str(script): ""}
-        assert [role_of(one, BROWSER, programs) for one in (process.pid, cat.pid)] == [REST, role]
+        assert [role_of(one, BROWSER, programs) for one in (process.pid, first.pid, cat.pid)] == [REST, REST, role]
         process.stdin.close()
 
 
