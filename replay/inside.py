@@ -34,7 +34,7 @@ from replay.hop import hopped, serving_protocol
 from replay.hops.registry import proxy_of
 from replay.shells.contract import far_timekeeping
 from replay.shells.registry import shells_named
-from replay.spec import CONTROL, PRIVATE, TIMEKEEPING, ReplaySpec
+from replay.spec import CONTROL, PRIVATE, SERVERS, TIMEKEEPING, ReplaySpec
 from servers.certificates import certify, chain_bytes, machine_ca
 from servers.contract import ServerCertificate, Serving
 from servers.recorded_chains import recorded_chains
@@ -90,7 +90,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     evidence["server_sysctls"] = kernel.apply_sysctls(protocol.server_kernel)
     # Files that the servers write become the caller's only after the servers have ended, since these read data from
     # strangers.
-    logs = PRIVATE / "servers"
+    logs = SERVERS
     (logs / QLOG).mkdir()
     (PRIVATE / "shells").mkdir()
     nested = shells.nested(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells", spec.extra_rtts_ms)

@@ -13,6 +13,8 @@ from tuning.protocols import Protocol
 # Inside a replay, /run is a separate file system in memory, which ends with the replay.
 PRIVATE = Path("/run/eyelevel")
 CONTROL = PRIVATE / "control"
+# The folder that the servers can write, and no other program in a jail.
+SERVERS = PRIVATE / "servers"
 # The file with the emulated network's timekeeping (`replay.shells.contract`).
 TIMEKEEPING = PRIVATE / "timekeeping"
 

@@ -30,8 +30,8 @@ PF_EXITING = 0x4
 PARTS_BEFORE = {"browser", "renderer", "network"}
 
 
-# Takes the command line of a process; returns the part of the load that it has; None if it is not to be limited.
-PartOf = Callable[[str], str | None]
+# Takes a process; returns the part of the load that it has; None if it is not to be limited.
+PartOf = Callable[[int], str | None]
 
 
 class PacedProcesses:
@@ -42,25 +42,32 @@ class PacedProcesses:
         self._place, self._top, self._root, self._part_of = place, top, root, part_of
         self._groups: list[Path] = []
         self._parts: list[str | None] = []
+        self._programs: set[str] = set()
 
-    def take_in(self, share: float | None, stack: ExitStack) -> None:
-        """Limit each process that exists, and all that it will start, until `stack` is closed. If `share` is None, they
-        are only put into groups."""
+    def take_in(self, share: float | None, locks: ExitStack) -> None:
+        """Limit each process that exists, and all that it will start, until `release`. If `share` is None, they are
+        only put into groups. `locks` gets the locks on their groups."""
         while others := self.outside():
             for process in others:
-                group = new_group(self._top, stack, PREFIX)
-                self._place.limit(group, share)
+                group = new_group(self._top, locks, PREFIX)
                 self._groups.append(group)
-                part = self._part_of(_command(process))
+                self._place.limit(group, share)
+                part = self._part_of(process)
                 # A process that has ended meanwhile is not limited.
-                with suppress(ProcessLookupError):
+                with suppress(ProcessLookupError, FileNotFoundError):
                     (group / "cgroup.procs").write_text(str(process))
                     self._parts.append(part)
+                    self._programs.add(Path(f"/proc/{process}/comm").read_text().strip())
 
     def outside(self) -> list[int]:
         """The processes with a part that are not limited."""
         processes = _with_part(self._root, self._part_of)
         return [process for process in processes if _runs_outside(process, self._top.name)]
+
+    def require_all(self) -> None:
+        """Raise EyelevelError when a process with a part is not limited."""
+        if outside := self.outside():
+            raise EyelevelError(f"{len(outside)} processes of the load ran without their limit of the processor")
 
     def parts(self) -> set[str | None]:
         """The parts that have a limited process."""
@@ -75,12 +82,17 @@ class PacedProcesses:
                     allowed |= os.sched_getaffinity(int(process))
         return allowed
 
-    def account(self) -> dict[str, int]:
-        """The number of limited processes, of periods that the kernel counted, and of periods in which a process was
-        stopped."""
+    def account(self) -> dict[str, Any]:
+        """The number of limited processes and the names of their programs, the number of periods that the kernel
+        counted, and of periods in which a process was stopped."""
         periods = [_statistics(group / "cpu.stat") for group in self._groups]
         sums = {name: sum(one.get(name, 0) for one in periods) for name in ("nr_periods", "nr_throttled")}
-        return {"processes": len(self._groups), "periods": sums["nr_periods"], "stopped": sums["nr_throttled"]}
+        return {
+            "processes": len(self._groups),
+            "programs": sorted(self._programs),
+            "periods": sums["nr_periods"],
+            "stopped": sums["nr_throttled"],
+        }
 
     def release(self) -> None:
         """Remove the limits of all processes, and their groups. Raises EyelevelError when a group cannot be removed."""
@@ -111,24 +123,20 @@ def paced(
     """
     pace = HERE.pace_of(device, cores)
     browser_cores = cores_of(device, cores)
-    with limits() as (place, top), ExitStack() as stack:
-        processes = PacedProcesses(place, top, root, browser.part)
-        stack.callback(processes.release)
-        with says_what_is_missing():
-            place.limit(top, pace.share * device.cores)
-            processes.take_in(pace.share, stack)
-        if missing := PARTS_BEFORE - processes.parts():
-            raise EyelevelError(f"the browser had no process of its own for its {' and '.join(sorted(missing))}")
+
+    def part_of(process: int) -> str | None:
+        return browser.part(_command(process))
+
+    with _limited(root, part_of, PARTS_BEFORE, pace.share, pace.share * device.cores) as processes:
         yield
-        if outside := processes.outside():
-            raise EyelevelError(f"{len(outside)} processes of the browser ran faster than those of {device.name}")
+        processes.require_all()
         if not processes.cores() <= {*browser_cores}:
             raise EyelevelError(f"a process of the browser could run on more than the processors {browser_cores}")
         keep({**asdict(pace), "cores": device.cores, "processors": len(browser_cores), **processes.account()})
 
 
 @contextmanager
-def sharing(
+def limited_to_share(
     root: int,
     part_of: PartOf,
     expected: Collection[str],
@@ -144,18 +152,33 @@ def sharing(
     the `expected` parts has no process, or when at the end a process with a part is not limited.
     """
     limit = None if share == 1 else share
-    with limits() as (place, top), ExitStack() as stack:
-        processes = PacedProcesses(place, top, root, part_of)
-        stack.callback(processes.release)
-        with says_what_is_missing():
-            place.limit(top, limit and limit * processors)
-            processes.take_in(limit, stack)
-        if missing := {*expected} - processes.parts():
-            raise EyelevelError(f"no process had the part of {' and '.join(sorted(missing))}, to be limited")
+    with _limited(root, part_of, expected, limit, limit and limit * processors) as processes:
         yield
-        if outside := processes.outside():
-            raise EyelevelError(f"{len(outside)} processes of the load had more than their share of the processor")
+        processes.require_all()
         keep({"share": share, "processors": processors, **processes.account()})
+
+
+@contextmanager
+def _limited(
+    root: int, part_of: PartOf, expected: Collection[str], share: float | None, total: float | None
+) -> Iterator[PacedProcesses]:
+    """Limit each process with a part that descends from `root` to the `share` of one processor while the context lasts,
+    and all together to `total` processors; None is no limit.
+
+    Raises EyelevelError when limits are not possible, or when one of the `expected` parts has no process.
+    """
+    with limits() as (place, top), ExitStack() as locks:
+        processes = PacedProcesses(place, top, root, part_of)
+        try:
+            with says_what_is_missing():
+                place.limit(top, total)
+                processes.take_in(share, locks)
+            if missing := {*expected} - processes.parts():
+                raise EyelevelError(f"the load had no process of its own for its {' and '.join(sorted(missing))}")
+            yield processes
+        finally:
+            # Before the locks are: another load would take an empty group without a lock for abandoned, and remove it.
+            processes.release()
 
 
 def _with_part(root: int, part_of: PartOf) -> list[int]:
@@ -164,7 +187,7 @@ def _with_part(root: int, part_of: PartOf) -> list[int]:
         processes = psutil.Process(root).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
-    return [process.pid for process in processes if part_of(_command(process.pid))]
+    return [process.pid for process in processes if part_of(process.pid)]
 
 
 def _runs_outside(process: int, group: str) -> bool:

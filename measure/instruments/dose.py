@@ -36,18 +36,18 @@ class Dose(Instrument):
         """Limit the processes; raises EyelevelError when that is not possible."""
         if load.processor_share is None:
             return nullcontext()
-        from measure.host.pace import PARTS_BEFORE, sharing
+        from measure.host.pace import PARTS_BEFORE, limited_to_share
 
         load.await_ready()  # its processes start until then
         browser, programs = browser_named(load.browser), programs_of([load.protocol])
         layout = load.layout
         cores = {*layout.browser, *layout.servers} if layout else os.sched_getaffinity(0)
 
-        def part_of(command: str) -> str | None:
-            role = role_of(command, browser, programs)
+        def part_of(process: int) -> str | None:
+            role = role_of(process, browser, programs)
             return role if role in (*PARTS, SERVERS) else None
 
-        return sharing(
+        return limited_to_share(
             load.root,
             part_of,
             {*PARTS_BEFORE, SERVERS},

@@ -16,7 +16,6 @@ to more are impossible, and are not counted; `impossible` in `PROCESSOR` says ho
 
 import math
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -27,12 +26,14 @@ from typing import NamedTuple
 
 from base.errors import EyelevelError
 from base.files import read_json, write_json
+from base.jail import START_JAILER
 from browsers.contract import PARTS, Browser
 from browsers.registry import browser_named
 from dataset.columns import Column
 from dataset.run_files import PROCESSOR
 from measure.host.process_times import Account, kernel_account
 from measure.instruments.contract import FinishedRun, Instrument, ObservedLoad, Readings
+from replay.spec import SERVERS as SERVERS_FOLDER
 from servers.registry import programs_of
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
@@ -84,17 +85,30 @@ def threads_of(process: int) -> int:
     return int(fields[THREADS]) if fields else 0
 
 
-def role_of(command: str, browser: Browser, server_programs: Collection[str]) -> str:
-    """The role of a process with this `command` line in a load with these programs."""
+def role_of(process: int, browser: Browser, server_programs: Collection[str]) -> str:
+    """The role of `process` in a load with these programs."""
+    command = _command(process)
+    if START_JAILER in command:
+        return REST  # although the rest of the line is that of the program in the jail
     program = Path(command.partition(" ")[0]).name.rstrip(":")
-    # A program that the testbed does not know may be a script, so its path may come after an interpreter's. The
-    # interpreter may be the testbed's Python, which has other roles, too.
-    files = {program for program in server_programs if "/" in program} - {sys.executable}
-    if program in server_programs or not files.isdisjoint(command.split()):
+    # Debian calls uWSGI's program uwsgi-core, and versions are of uwsgi.
+    if program in server_programs or program.removesuffix("-core") in server_programs:
+        return SERVERS
+    # A program of the user's may be a script, or execute other programs.
+    if any("/" in name for name in server_programs) and _is_in_servers_jail(process):
         return SERVERS
     if program.startswith("mm-"):
         return EMULATOR
     return FILM if program in FILM_PROGRAMS else browser.part(command) or REST
+
+
+def _is_in_servers_jail(process: int) -> bool:
+    """Whether the nearest jail around `process` is that of a server."""
+    while birth := kernels_birth_of(process):
+        process = birth.parent
+        if START_JAILER in (command := _command(process)):
+            return f" --writable {SERVERS_FOLDER}" in command
+    return False
 
 
 class Sampler:
@@ -211,8 +225,12 @@ class Sampler:
             known.pop(process, None)
 
     def _role(self, process: int) -> str:
-        command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
-        return role_of(command, self._browser, self._server_programs)
+        return role_of(process, self._browser, self._server_programs)
+
+
+def _command(process: int) -> str:
+    """The command line of `process`; empty if it has ended."""
+    return _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
 
 
 def _kernel_file(process: int, name: str) -> bytes:

@@ -199,7 +199,7 @@ def _refusal(waits: Array, sites: Sequence[str]) -> str:
     if not len(known):
         return "no block has a known wait at every share of the processor"
     least, change = of_site[known].min(axis=-1), of_site[known, -1] - of_site[known, 0]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         span = np.where(change > 0, least / np.maximum(change, 0), np.inf)
     worst = int(span.argmax())
     if span[worst] <= FARTHEST:

@@ -24,8 +24,8 @@ from base.files import read_json
 from dataset.run_files import DOSE
 from dataset.table import require_document, write_document
 from measure.host.device_index import PREFIX
-from measure.host.pace import sharing
-from measure.host.quota import hierarchy
+from measure.host.pace import PacedProcesses, limited_to_share
+from measure.host.quota import hierarchy, remove_abandoned
 from measure.instruments.contract import FinishedRun
 from measure.instruments.dose import INSTRUMENT, SHARE
 from measure.run.load import Observers
@@ -101,8 +101,16 @@ def tree() -> Iterator["subprocess.Popen[bytes]"]:
         process.communicate(b"\n")
 
 
-def part_of(command: str) -> str | None:
-    return "servers" if "1001" in command else None
+def part_of(process: int) -> str | None:
+    return "servers" if b"1001" in Path(f"/proc/{process}/cmdline").read_bytes() else None
+
+
+def move_out(groups: Path) -> None:
+    """Move the limited process out of its group."""
+    for group in groups.glob(f"{PREFIX}*/{PREFIX}*"):
+        for process in (group / "cgroup.procs").read_text().split():
+            if part_of(int(process)):
+                (groups / "cgroup.procs").write_text(process)
 
 
 def limits_of(groups: Path) -> list[str]:
@@ -121,27 +129,40 @@ def test_only_processes_with_a_part_are_limited(
     share: float, limits: tuple[str, ...], groups: Path, tree: "subprocess.Popen[bytes]"
 ) -> None:
     kept: list[dict[str, Any]] = []
-    with sharing(tree.pid, part_of, {"servers"}, share, 2, kept.append):
+    with limited_to_share(tree.pid, part_of, {"servers"}, share, 2, kept.append):
         (limit,) = limits_of(groups)
         assert limit in limits
     assert limits_of(groups) == []
-    assert [(account["share"], account["processes"]) for account in kept] == [(share, 1)]
+    assert [(account["share"], account["programs"]) for account in kept] == [(share, ["sleep"])]
 
 
 def test_a_share_that_is_not_applied_fails_the_load(groups: Path, tree: "subprocess.Popen[bytes]") -> None:
     with (
-        pytest.raises(EyelevelError, match="no process had the part of renderer"),
-        sharing(tree.pid, part_of, {"servers", "renderer"}, 0.5, 2, print),
+        pytest.raises(EyelevelError, match="no process of its own for its renderer"),
+        limited_to_share(tree.pid, part_of, {"servers", "renderer"}, 0.5, 2, print),
     ):
         pass
     with (
-        pytest.raises(EyelevelError, match="1 processes of the load had more than their share"),
-        sharing(tree.pid, part_of, {"servers"}, 0.5, 2, print),
+        pytest.raises(EyelevelError, match="1 processes of the load ran without their limit"),
+        limited_to_share(tree.pid, part_of, {"servers"}, 0.5, 2, print),
     ):
-        for group in groups.glob(f"{PREFIX}*/{PREFIX}*"):
-            for process in (group / "cgroup.procs").read_text().split():
-                if b"1001" in Path(f"/proc/{process}/cmdline").read_bytes():
-                    (groups / "cgroup.procs").write_text(process)
+        move_out(groups)
+
+
+def test_no_other_load_takes_a_group_for_abandoned_before_it_is_released(
+    groups: Path, tree: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = PacedProcesses.release
+
+    def beside_another(processes: PacedProcesses) -> None:
+        move_out(groups)
+        remove_abandoned(groups, PREFIX)  # as each load begins
+        release(processes)
+
+    monkeypatch.setattr(PacedProcesses, "release", beside_another)
+    with limited_to_share(tree.pid, part_of, {"servers"}, 0.5, 2, print):
+        pass
+    assert limits_of(groups) == []
 
 
 @pytest.mark.needs_namespaces
@@ -150,13 +171,14 @@ def test_a_share_that_is_not_applied_fails_the_load(groups: Path, tree: "subproc
 def test_a_load_has_its_share(groups: Path, tmp_path: Path) -> None:
     (site,) = choose_sites(SITE)
     setting = Setting(
-        site, replace(networks.load()["lte"], name="lte+cpu50"), protocols.load()["quic"], Loading(filmed=False)
+        site, replace(networks.load()["lte"], name="lte+cpu50"), protocols.load()["tcp+"], Loading(filmed=False)
     )
     observers = DoseMethod().observers(setting, tmp_path)
     assert load_page(setting, tmp_path, observers=observers) is None
     account = read_json(tmp_path / DOSE)
-    # The browser itself, its network stack, pages, and a server.
-    assert account["share"] == 0.5 and account["processes"] >= 4 and account["periods"] > 0
+    # The browser itself, its network stack, pages, and both programs of the server.
+    assert account["share"] == 0.5 and account["processes"] >= 5 and account["periods"] > 0
+    assert {"nginx", "uwsgi-core"} < {*account["programs"]}
     assert INSTRUMENT.read(FinishedRun(tmp_path, {}, None)) == {SHARE: 0.5}
 
 
@@ -208,10 +230,12 @@ def test_the_changes_of_a_campaign_are_those_of_its_world(tmp_path: Path) -> Non
     [
         (replace(SAME_PAGES, waiting=(0.4, 0.5, 0.6)), r"on site\d the least share of waiting is [34]\d %"),
         (replace(SAME_PAGES, waiting=(0.3, 0.3, 0.25)), "the extrapolation would span more than that"),
+        (replace(SAME_PAGES, waiting=(0, 0, 0), busy=0, wait_error=0), "the extrapolation would span more than that"),
         (replace(SAME_PAGES, sites=1, blocks=2), "so at least RUNS=3"),
         (replace(SAME_PAGES, bend=0.1), "not on a line"),
     ],
 )
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_an_extrapolation_without_ground_is_refused(world: DoseWorld, reason: str, tmp_path: Path) -> None:
     folder = write_dose(tmp_path / "dose", replace(world, waits_of_pages=0.02))
     table = of_all(folder)

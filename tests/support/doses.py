@@ -90,7 +90,7 @@ def write_dose(
     rows, names = [], [f"site{number}" for number in range(world.sites)]
     for place in np.ndindex(doses.ratios.shape[1:]):
         site, block, share = place
-        wait, ratio = float(np.clip(doses.waits[0][place], 0.01, 0.99)), float(doses.ratios[0][place])
+        wait, ratio = float(np.clip(doses.waits[0][place], 0, 0.99)), float(doses.ratios[0][place])
         for protocol, log in zip(PROTOCOLS, (0.0, ratio), strict=True):
             time, name = 1000 * float(np.exp(log)), chosen[share].name
             counts = protocol == PROTOCOLS[0] or block >= (without or {}).get(name, 0)

@@ -374,7 +374,6 @@ def test_what_a_lane_starts_stays_on_its_cores_and_this_process_comes_back(campa
     assert kept.cores_of_a_run == len(campaign.lanes.lanes[0].cores)
 
 
-@pytest.mark.slow
 def first_beside_notices(lane: RunningLane) -> Message:
     """The lane's next message that is no notice: beside other tests, its trial of idle priority may fail."""
     while isinstance(message := lane.message(), Notice):
@@ -382,6 +381,7 @@ def first_beside_notices(lane: RunningLane) -> Message:
     return message
 
 
+@pytest.mark.slow
 @pytest.mark.needs_browser
 @pytest.mark.needs_namespaces
 @pytest.mark.usefixtures("support")

@@ -9,9 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from base.errors import EyelevelError
+from base.jail import START_JAILER
+from base.places import tool
 from browsers.chromium.program import BINARY
 from browsers.registry import browser_named
 from dataset.run_files import PROCESSOR
@@ -29,9 +32,11 @@ from measure.instruments.processor import (
     Birth,
     Sampler,
     kernels_birth_of,
+    role_of,
     sampling,
     shares,
 )
+from replay import spec
 from servers.registry import all_servers
 from tuning.defaults import DEFAULT_BROWSER
 
@@ -92,18 +97,34 @@ def test_a_child_is_counted_for_what_its_name_says() -> None:
         assert samples.run_ms[SERVERS][-1] == 0
 
 
-def test_a_script_of_the_users_is_a_server_whatever_its_interpreter(tmp_path: Path) -> None:
-    script = tmp_path / "server.py"
-    script.write_text("import sys\nprint(flush=True)\nsys.stdin.read()\n")
-    programs = {sys.executable: "", str(script): ""}
-    for file, role in ((script, SERVERS), (tmp_path / "other.py", REST)):
-        file.write_text(script.read_text())
-        with subprocess.Popen([sys.executable, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            assert process.stdout and process.stdout.readline()
-            with closing(kernel_account()) as account:
-                sample = Sampler(process.pid, BROWSER, programs, account)
-                sample.sample()
-            assert sum(sample.run_ms[SERVERS]) > 0 if role == SERVERS else sum(sample.run_ms[SERVERS]) == 0
+def test_nginxs_application_is_a_server() -> None:
+    command: list[str | Path] = [tool("uwsgi-core"), "-c", "input()"]
+    with subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as process:
+        assert role_of(process.pid, BROWSER, NGINX) == SERVERS
+        process.communicate(b"\n")
+
+
+@pytest.mark.parametrize(("folder", "role"), [(spec.SERVERS, SERVERS), (spec.PRIVATE / "names", REST)])
+def test_all_that_a_program_of_the_users_executes_is_a_server_and_its_jailer_is_not(
+    folder: Path, role: str, tmp_path: Path
+) -> None:
+    (script := tmp_path / "server").write_text("#!/bin/sh\nexec cat\n")
+    script.chmod(0o700)
+    # A jailer, and process 1 of its jail with the same command line.
+    jailer = (
+        "import os, subprocess, sys; os.waitpid(first, 0) if (first := os.fork()) else subprocess.run(sys.argv[-1:])"
+    )
+    jailer += f"  # {START_JAILER}"
+    command: list[str | Path] = [sys.executable, "-c", jailer, "--writable", folder, "--", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin and process.stdout
+        process.stdin.write(b"cat runs\n")
+        assert process.stdout.readline() == b"cat runs\n"
+        (first,) = psutil.Process(process.pid).children()
+        (cat,) = first.children()
+        programs = {"uwsgi": "", str(script): ""}
+        assert [role_of(one, BROWSER, programs) for one in (process.pid, first.pid, cat.pid)] == [REST, REST, role]
+        process.stdin.close()
 
 
 def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> None:

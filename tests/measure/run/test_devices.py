@@ -58,10 +58,10 @@ def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(place: Pa
         def outside(self) -> list[int]:
             return looks.pop(0)
 
-    with limits() as (groups, top), ExitStack() as stack:
+    with limits() as (groups, top), ExitStack() as locks:
         processes = EndedProcesses(groups, top, ended.pid, lambda _: "renderer")
-        stack.callback(processes.release)
-        processes.take_in(0.5, stack)
+        processes.take_in(0.5, locks)
+        processes.release()
         assert processes.parts() == set()
 
 
