@@ -12,7 +12,7 @@ from support.worlds import World, campaign
 from analysis import hypotheses
 from analysis.ab import SettingsChange, Side, as_protocols, compare
 from analysis.campaign_changes import LOST
-from analysis.report.ab import document, result, summary
+from analysis.report.ab import caveats, document, result, summary
 from analysis.runs import CampaignTable
 from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.statistics.planning import POWER, detectable_difference
@@ -65,6 +65,8 @@ def test_a_setting_that_is_slower_is_worse_unless_a_threshold_allows_it() -> Non
     assert changed(0.2, 0.05).is_worse
     allowed = changed(0.2, 0.4)
     assert not allowed.is_worse and allowed.is_decided and allowed.answerable["within"].all()
+    assert any(text.startswith("Worse: slower, and not shown to be equivalent; or more") for text in caveats(change))
+    assert any(text.startswith("Worse: slower by more than 40 % (WORSE_THAN); or more") for text in caveats(allowed))
     # So far from 0, and so near to the threshold, nothing is decided.
     near = changed(0.2, 0.2)
     assert set(near.answerable["verdict"]) == {SLOWER} and not (near.is_worse or near.is_decided)
