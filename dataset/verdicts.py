@@ -23,7 +23,7 @@ PERSON = "review"
 class Verdict:
     """A verdict on an attempt (by its folder): whether it counts, and why; who decided (`review` is a person, else a
     gate), and when; the previous entry in `runs.csv`; and the person's name, if given. A verdict of a person that
-    changes nothing says that the person looked at the film."""
+    changes nothing (`decides` is false) says that the person looked at the film."""
 
     folder: str
     valid: bool
@@ -33,6 +33,11 @@ class Verdict:
     was_valid: bool
     was_reason: str
     who: str = ""
+
+    @property
+    def decides(self) -> bool:
+        """Whether it changes the entry in `runs.csv`."""
+        return (self.valid, self.reason) != (self.was_valid, self.was_reason)
 
     @classmethod
     def of(cls, row: Row, reason: Reason | None, *, by: str, valid: bool = False, who: str = "") -> "Verdict":

@@ -59,6 +59,13 @@ def estimate(campaign: Campaign, enough: Enough = never_enough) -> Estimate:
     return Estimate(len(runs), expected, campaign.auto, first.seconds)
 
 
+def runs_within(seconds: float, campaign: Campaign) -> tuple[int, float]:
+    """How many runs of each setting are expected to end within `seconds`, at most those of `campaign`, and how long one
+    of each takes (s). Raises EyelevelError."""
+    each_s = estimate(replace(campaign, runs=1)).forecast.seconds
+    return min(campaign.runs, int(max(0.0, seconds) // each_s)), each_s
+
+
 def left_s(pid: int) -> float | None:
     """How long the campaign that the process `pid` measures will take if it makes all open runs (s), which `RUNS=auto`
     and a budget may not; None if unknown."""

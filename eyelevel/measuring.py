@@ -73,11 +73,12 @@ def carry_out(
     require_measurable(campaign, options)
     # Whoever waited for the same campaign would resume it as it was before.
     require_unused(campaign.folder)
-    # The workers of a cluster lock their own machines; this machine only collects their results.
-    lock = nullcontext() if options.dask else measuring_alone(left_s)
+    expected = estimate(campaign, enough)
+    # Without open runs, nothing is measured. The workers of a cluster lock their own machines; this machine only
+    # collects their results.
+    lock = measuring_alone(left_s) if expected.runs and not options.dask else nullcontext()
     with lock, interruptible(campaign.folder, options.again):
         budget = None if options.budget_s is None else Budget.of(options.budget_s - options.after_s)
-        expected = estimate(campaign, enough)
         validates = expected.runs and options.validate and not options.dask
         wanted = pending_validation(campaign) if validates else None
         first_s = validation_s(len(wanted.networks), len(wanted.protocols)) if wanted else 0.0
@@ -93,6 +94,7 @@ def carry_out(
         require_space(expected.forecast.bytes, campaign.folder.parent)
         if not options.dask:
             note_priority(campaign, console)
+        if expected.runs and not options.dask:
             require_programs(campaign)
         if wanted:
             checks = validate_pending(campaign.folder, wanted)

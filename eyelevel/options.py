@@ -141,7 +141,7 @@ OPTIONS: tuple[Option, ...] = (
         parameter="source",
     ),
     Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
-    Option("FIGURE", "A name of the list; unless given, the list is printed.", ("reproduce",)),
+    Option("FIGURE", "A name of the list; unless given, the list is printed.", ("reproduce",), metavar="[FIGURE]"),
     Option("FOLDER", "A package.", ("verify",), is_required=True, type=PATH),
     Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=FOLDER),
     Option("FOLDER", "A user study, or its campaign.", ("user-study serve",), is_required=True, type=PATH),

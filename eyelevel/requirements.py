@@ -1,9 +1,11 @@
 """Requirements of a campaign. If one is not met, the campaign is refused in one line before anything is measured."""
 
 from itertools import product
+from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import require_writable
+from base.places import tool
 from base.privileges import require_browsing, require_namespaces
 from browsers.registry import browser_named
 from dataset.table import DOCUMENT
@@ -36,6 +38,7 @@ def require_measurable(campaign: Campaign, options: MeasuringOptions) -> None:
     # Workers of a cluster use their own shells and kernels.
     if not options.dask:
         require_shells(campaign)
+        require_installed(campaign)
         require_congestion_controls([*campaign.protocols.values(), *campaign.flow_protocols()])
     require_recorded(campaign)
     require_writable(campaign.folder, "--results names another folder")
@@ -100,6 +103,14 @@ def require_programs(campaign: Campaign) -> None:
                 run(ReplaySpec(site.folder, TRIAL, protocol, recorded_alpn=recorded_alpn), ["true"])
             except EyelevelError as error:
                 raise EyelevelError(f"{protocol.name}: {error}") from None
+
+
+def require_installed(campaign: Campaign) -> None:
+    """Raise EyelevelError, before the wait for another measurement, when a program of the testbed's that takes part in
+    loads is not installed."""
+    for program in campaign.further_programs():
+        if not Path(program).is_absolute():  # the user's
+            tool(program)
 
 
 def require_shells(campaign: Campaign) -> None:

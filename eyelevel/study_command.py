@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from studies.study import Study
 
 
+# The object of click's context if whoever calls the program writes the report next.
+REPORTED = object()
+
+
 def study_command(study: Study) -> click.Command:
     """The command that measures `study`."""
     usual = {**USUAL, "--campaign": study.command, **study.usual}
@@ -77,6 +81,6 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     carry_out(measurement.campaign, options, console, measurement.enough)
     for line in measurement.summary():
         print_line(console, line)
-    # `make` itself writes the report after a study.
-    if "MAKELEVEL" not in os.environ:
+    # `make` itself writes the report after a study, and so does `eyelevel reproduce`.
+    if "MAKELEVEL" not in os.environ and click.get_current_context().find_root().obj is not REPORTED:
         suggest(after_campaign(folder))

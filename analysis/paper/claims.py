@@ -18,6 +18,7 @@ claims, and says so. Claims that no campaign can test do not count.
 
 import tomllib
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 from operator import itemgetter
@@ -103,10 +104,23 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def family_of(claim: Claim, declared_at: str) -> tuple[int, bool]:
     """The number of claims for which `claim` is corrected in a campaign that declared its hypotheses at `declared_at`
-    (empty: never), and whether the claim was declared later."""
-    is_later = bool(declared_at) and claim.declared > declared_at
-    declared = [one for one in TESTABLE if not declared_at or one.declared <= declared_at]
-    return len(TESTABLE if is_later else declared), is_later
+    (empty or no time: never), and whether the claim was declared later."""
+    begun = _time(declared_at)
+
+    def is_later(one: Claim) -> bool:
+        return bool(begun and (declared := _time(one.declared)) and declared > begun)
+
+    tested = TESTABLE if is_later(claim) else [one for one in TESTABLE if not is_later(one)]
+    return len(tested), is_later(claim)
+
+
+def _time(text: str) -> datetime | None:
+    """The time in ISO 8601, in UTC unless it has an offset; None for any other text."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _missing(conditions: Sequence[Condition]) -> str:

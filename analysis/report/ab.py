@@ -102,10 +102,12 @@ def _counted(change: SettingsChange, kind: str) -> str:
 
 def caveats(change: SettingsChange) -> list[str]:
     """Sentences that a reader must know before trusting the result."""
-    threshold = "" if change.worse_than is None else f", and by more than {level(change.worse_than)} means WORSE_THAN"
+    slower = "slower, and not shown to be equivalent"
+    if change.worse_than is not None:
+        slower = f"slower by more than {level(change.worse_than)} (WORSE_THAN)"
     return [
         *cautions(change.both),
-        f"Worse: slower, and not shown to be equivalent{threshold}; or more slow or lost loads. A load is slow if one "
+        f"Worse: {slower}; or more slow or lost loads. A load is slow if one "
         f"of its times is more than {SLOW_FACTOR:g} times the median of its site; it is lost if it failed, never ended "
         "or showed another page, even if it was repeated.",
         f"At most {level(change.false_alarm_share)} of comparisons of equal settings say that B is worse.",

@@ -26,7 +26,7 @@ from eyelevel.answer.progress import RECORD_S, REPORT_S, Progress
 from eyelevel.answer.recording import Recorder, about_servers, recording_faults
 from eyelevel.answer.request import OVER, Request
 from eyelevel.completing import COMPLETING_S
-from eyelevel.estimate import estimate, left_s, pending_validation, validation_s
+from eyelevel.estimate import estimate, left_s, pending_validation, runs_within, validation_s
 from eyelevel.measuring import carry_out
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.next_step import suggest
@@ -153,8 +153,7 @@ def affordable_runs(campaign: Campaign, budget: Budget, other_s: float) -> int:
 
     Raises EyelevelError when they are too few: none, or too few for any verdict where the verdict ends the campaign.
     """
-    each_s = estimate(replace(campaign, runs=1)).forecast.seconds
-    runs = min(campaign.runs, int(max(0.0, budget.remaining_s - other_s) // each_s))
+    runs, each_s = runs_within(budget.remaining_s - other_s, campaign)
     least = LOOKS[0] if campaign.auto else 1
     if runs < least:
         runs_of_each = f"{plural('run', least)} of each protocol"

@@ -45,11 +45,11 @@ def main(first: str, second: str, worse_than: str | None, decide: bool, **option
 
     A and B are variables of 'make campaign': one protocol each, and if wanted a browser, a device, or variants of the
     same sites. All else is given once, as options. Equal settings (A/A) must show no difference. The same command
-    resumes, and the campaign is one as any other.
+    resumes, and the campaign is like any other.
 
-    Exit status: 0 if B is not shown to be worse; 1 if it cannot be measured; 2 if A, B or an option is wrong; 3 if B is
-    shown to be worse: slower, by more than --worse-than if given, or with more slow or lost loads; 4 with --decide if
-    it is not decided.
+    Exit status: 0 if B is not shown to be worse; 1 if A and B cannot be measured; 2 if A, B or an option is wrong; 3 if
+    B is shown to be worse: slower, by more than --worse-than if given, or with more slow or lost loads; 4 with --decide
+    if it is not decided.
 
     Example: eyelevel ab PROTO=quic PROTO=quic+bbr --net lte --sites demo-news --budget 10m
     """
@@ -94,6 +94,7 @@ def measured(
 ) -> None:
     """Measure what is open of `campaign`, within `budget_s` if given. Raises EyelevelError."""
     from eyelevel.estimate import estimate
+    from eyelevel.lanes import lanes_of_campaign
     from eyelevel.measuring import carry_out, no_announcement
     from measure.campaign.results import require_resumable
 
@@ -108,6 +109,7 @@ def measured(
         return
     if is_planned:
         assert budget_s is not None
+        campaign = replace(campaign, lanes=lanes_of_campaign(campaign, how))
         campaign = replace(campaign, runs=affordable_runs(campaign, budget_s - PAGE_S, validates=how.validate))
     carry_out(campaign, how, console, announcement=no_announcement if original else announcement)
 
@@ -115,17 +117,16 @@ def measured(
 def affordable_runs(campaign: Campaign, budget_s: float, *, validates: bool) -> int:
     """How many runs of each setting `budget_s` suffices for, at most those of `campaign`; `validates`: whether
     validation is part of it. Raises EyelevelError if they are too few."""
-    from eyelevel.estimate import estimate, pending_validation, validation_s
+    from eyelevel.estimate import pending_validation, runs_within, validation_s
 
     wanted = pending_validation(campaign) if validates else None
     first_s = validation_s(len(wanted.networks), len(wanted.protocols)) if wanted else 0.0
-    each_s = estimate(replace(campaign, runs=1)).forecast.seconds
-    runs = min(campaign.runs, int(max(0.0, budget_s - first_s) * PLANNED_SHARE // each_s))
+    runs, each_s = runs_within((budget_s - first_s) * PLANNED_SHARE, campaign)
     if runs < LEAST_RUNS:
         least_s = first_s + LEAST_RUNS * each_s / PLANNED_SHARE + PAGE_S
         raise EyelevelError(
             f"the budget is too small for {plural('run', LEAST_RUNS)} of A and of B at each site on each network; give "
-            f"at least BUDGET={budget_for(least_s)}, or fewer of these"
+            f"at least BUDGET={budget_for(least_s)}, or fewer sites or networks"
         )
     return runs
 

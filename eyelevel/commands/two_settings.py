@@ -34,7 +34,7 @@ def read_setting(name: str, text: str, known: Collection[str]) -> dict[str, str]
     for word in words:
         variable, _, value = word.partition("=")
         if not value.strip():
-            raise Misuse(f"{name} is a setting as 'PROTO=quic BROWSER=firefox', not {text!r}")
+            raise Misuse(f"{name} must be a setting such as PROTO=quic, not {text!r}")
         if variable not in known:
             near = nearest(variable, known)
             meant = f"did you mean {near}?" if near else f"A and B may differ in {', '.join(PAIRED)}"
@@ -84,11 +84,8 @@ class TwoSettings:
             "SITES": sites is not None,
         }
         if sum(differing.values()) > 1:
-            names = " and ".join(name for name, differs in differing.items() if differs)
-            raise Misuse(
-                f"A and B differ in {names} at once, and a block would have a run of each combination: change one at a "
-                "time"
-            )
+            names = ", and in ".join(name for name, differs in differing.items() if differs)
+            raise Misuse(f"A and B differ in {names}: a block would have a run of each combination; change one")
         # Equal settings (A/A): the protocol twice, the second time under another name (`measure.run.aliases`).
         is_twice = differing["PROTO"] or not any(differing.values())
         return cls(

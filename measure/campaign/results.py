@@ -143,7 +143,8 @@ class Results(FolderStore):
             return
         self._verdicts = verdicts
         for verdict in verdicts:
-            self._first_verdicts.setdefault(verdict.folder, verdict)
+            if verdict.decides:
+                self._first_verdicts.setdefault(verdict.folder, verdict)
         rows = followed(self.rows, verdicts)
         if rows != self.rows:
             self._rewrite(rows)
@@ -158,7 +159,7 @@ class Results(FolderStore):
                 shutil.rmtree(path)
 
     def first_verdict(self, folder: str) -> Verdict | None:
-        """The first verdict on the attempt in `folder`; before that verdict, the attempt's gates decided."""
+        """The first verdict that decided on the attempt in `folder`; before that verdict, its gates decided."""
         return self._first_verdicts.get(folder)
 
     def _rewrite(self, rows: Sequence[Row]) -> None:
@@ -178,12 +179,12 @@ class Results(FolderStore):
 
 
 def followed(rows: Sequence[Row], verdicts: Iterable[Verdict]) -> list[Row]:
-    """`rows` after applying `verdicts`; the last verdict on an attempt holds.
+    """`rows` after applying `verdicts`; the last verdict that decides on an attempt holds.
 
     If a verdict accepts an attempt, but another attempt at the same run is valid, the accepted one still does not
     count: each run counts once.
     """
-    last = {verdict.folder: verdict for verdict in verdicts}
+    last = {verdict.folder: verdict for verdict in verdicts if verdict.decides}
     valid = {row.of for row in rows if row.valid and row.folder not in last}
     following_rows = []
     for row in rows:

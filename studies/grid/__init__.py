@@ -30,7 +30,7 @@ STUDY = Study(
         Option("--limit", "Time limit of a load (s).", type=click.FloatRange(min=1)),
         Option("--budget", "Time limit (90s, 60m, 2h15m); cells that do not fit are skipped."),
     ),
-    usual=dict.fromkeys(("--net", "--proto", "--runs"), "the preset's"),
+    usual={**dict.fromkeys(("--net", "--proto", "--runs"), "the preset's"), "--campaign": "the preset's name"},
     chooses_sites=False,
     decisive=("net", "proto"),
     validates=True,

@@ -1,18 +1,20 @@
 """Two settings of one campaign: a known change is shown in all that blocks pair, with the declared verdict."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.browser import Browser
 from support.worlds import World, campaign
 
 from analysis import hypotheses
 from analysis.ab import SettingsChange, Side, as_protocols, compare
 from analysis.campaign_changes import LOST
-from analysis.report.ab import document, result, summary
+from analysis.report.ab import INDEX, caveats, document, result, summary, write
 from analysis.runs import CampaignTable
 from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.statistics.planning import POWER, detectable_difference
@@ -65,6 +67,8 @@ def test_a_setting_that_is_slower_is_worse_unless_a_threshold_allows_it() -> Non
     assert changed(0.2, 0.05).is_worse
     allowed = changed(0.2, 0.4)
     assert not allowed.is_worse and allowed.is_decided and allowed.answerable["within"].all()
+    assert any(text.startswith("Worse: slower, and not shown to be equivalent; or more") for text in caveats(change))
+    assert any(text.startswith("Worse: slower by more than 40 % (WORSE_THAN); or more") for text in caveats(allowed))
     # So far from 0, and so near to the threshold, nothing is decided.
     near = changed(0.2, 0.2)
     assert set(near.answerable["verdict"]) == {SLOWER} and not (near.is_worse or near.is_decided)
@@ -77,6 +81,15 @@ def test_what_changes_nothing_or_helps_is_not_worse() -> None:
     assert result(faster).startswith("B is faster than A on DSL (SI -")
     equal = changed(0.0, scatter=0.01, runs=30)
     assert result(equal).startswith("A and B are equivalent on DSL (")
+
+
+def test_the_tables_of_the_page_fit_a_window(browser: Browser, tmp_path: Path) -> None:
+    change = changed(0.02, scatter=0.6)
+    into = write(replace(change, campaign=replace(change.campaign, folder=tmp_path)))
+    browser.narrow(1400)
+    browser.open((into / INDEX).as_uri())
+    hidden = "return [...document.querySelectorAll('.scroll')].map((one) => one.scrollWidth - one.clientWidth)"
+    assert browser.run(hidden) == [0, 0]
 
 
 def test_browsers_and_variants_are_compared_as_protocols_are() -> None:

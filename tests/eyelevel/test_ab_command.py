@@ -25,6 +25,7 @@ from eyelevel.estimate import estimate
 from eyelevel.make import command_lines, targets
 from films.visual_metrics import VisualMetrics
 from measure.campaign.campaign import Campaign
+from measure.host.lanes import Lanes
 from measure.run.setting import Setting
 
 COMMON = ["--net", "lte", "--sites", "demo-light", "--no-validate"]
@@ -72,9 +73,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def go(*words: str, machine: Machine | None = None, **further: Any) -> Result:
         monkeypatch.setattr(measuring, "carry_out", (machine or Machine()).carry_out)
-        line = [*words, *COMMON, "--campaign", "c", "--results", str(tmp_path)]
-        # make, by which these tests may be run, changes the last line.
-        return CliRunner(env={"MAKELEVEL": None}).invoke(main, line, catch_exceptions=False, **further)
+        line = [*COMMON, "--campaign", "c", "--results", str(tmp_path), *words]
+        return CliRunner().invoke(main, line, catch_exceptions=False, **further)
 
     return go
 
@@ -180,11 +180,11 @@ def test_browsers_devices_and_variants_are_settings() -> None:
             "^B: blocks do not pair NET, only .*; else measure two campaigns, and 'make",
         ),
         ("PROTO=tcp", "PROT=tcp", "^B: a campaign has no PROT; did you mean PROTO"),
-        ("tcp", "PROTO=tcp", "^A is a setting as 'PROTO=quic BROWSER=firefox', not 'tcp'$"),
+        ("tcp", "PROTO=tcp", "^A must be a setting such as PROTO=quic, not 'tcp'$"),
         ("PROTO='tcp", "PROTO=tcp", "^unknown protocol .*did you mean tcp"),
         ("PROTO=tcp,quic", "PROTO=tcp", "^A has the protocols tcp, quic; a setting has one$"),
         ("BROWSER=chromium", "PROTO=tcp", "^A has no protocol; give PROTO in A and B, or once for both"),
-        ("PROTO=tcp", "PROTO=quic DEVICE=phone-mid", "^A and B differ in PROTO and BROWSER or DEVICE at once"),
+        ("PROTO=tcp", "PROTO=quic DEVICE=phone-mid", "^A and B differ in PROTO, and in BROWSER or DEVICE: a block"),
         ("PROTO=tcp BROWSER=all", "PROTO=tcp", "^A has the browsers .*; a setting has one$"),
         ("PROTO=tcp SITES=demo-news", "PROTO=tcp", "^A has the sites demo-news, B has demo-light: blocks pair a site"),
         ("PROTO=tcp", "PROTO=nope", "^unknown protocol 'nope'"),
@@ -198,10 +198,20 @@ def test_what_is_no_pair_of_a_block_is_refused_in_one_line(run: Run, tmp_path: P
 
 def test_a_budget_for_less_than_two_runs_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(
-        EyelevelError, match=r"^the budget is too small for 2 runs of A and of B .*BUDGET=\dm, or fewer"
+        EyelevelError, match=r"^the budget is too small for 2 runs of A and of B .*BUDGET=\dm, or fewer sites"
     ):
         run(*PROTOCOLS, "--budget", "20s")
     assert not (tmp_path / "c").exists()
+
+
+def test_the_number_of_runs_counts_on_the_lanes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = Machine(), Machine()
+    words = [*PROTOCOLS, "--budget", "4m"]
+    run(*words, machine=one)
+    planned = one.campaigns[0]
+    monkeypatch.setattr("eyelevel.lanes.lanes_of_campaign", lambda *_: Lanes(2))
+    run(*words, "--campaign", "two", machine=two)
+    assert two.campaigns[0].runs > 1.8 * planned.runs
 
 
 def test_make_passes_settings_with_blanks() -> None:

@@ -11,6 +11,7 @@ from base.places import PROJECT
 from eyelevel.commands import site_info
 from eyelevel.commands.reproduce import reproductions
 from eyelevel.program import program
+from eyelevel.study_command import REPORTED
 
 SOURCES = (PROJECT / "docs" / "contributors" / "sources.md").read_text()
 
@@ -28,7 +29,9 @@ def test_the_program_takes_the_command_of_each_figure(name: str) -> None:
 def test_the_list_has_each_figure_with_its_time_and_command() -> None:
     text = CliRunner().invoke(program, ["reproduce"]).output
     for name, one in reproductions().items():
-        assert f"{name}: {one.what} ({one.takes})\n    eyelevel {one.command}\n" in text
+        needs = f"; needs {one.needs}" if one.needs else ""
+        assert f"{name}: {one.what}; takes {one.takes}{needs}\n    eyelevel {one.command}\n" in text
+    assert "takes hours; needs 'make setup SERVERS=caddy'\n" in text
 
 
 def test_a_figure_says_how_long_it_takes_and_then_its_command_is_run(
@@ -39,6 +42,27 @@ def test_a_figure_says_how_long_it_takes_and_then_its_command_is_run(
     result = CliRunner().invoke(program, ["reproduce", "wolsing-figure1"])
     assert result.output.startswith(f"{figure.what}; takes {figure.takes}: eyelevel site-info\n")
     assert f"there are no sites in {tmp_path}" in str(result.exception)
+
+
+def test_the_report_of_a_study_is_written_and_not_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reproductions()["kakhki"].lines == [["grid", "--preset", "longlook"], ["report", "longlook"]]
+    invoke, called = click.Command.invoke, list[str | None]()
+
+    def noted(self: click.Command, context: click.Context) -> object:
+        if isinstance(self, click.Group) or context.find_root().obj is not REPORTED:
+            return invoke(self, context)
+        called.append(context.info_name)
+        return None
+
+    monkeypatch.setattr(click.Command, "invoke", noted)
+    assert CliRunner().invoke(program, ["reproduce", "kakhki"]).exit_code == 0
+    assert called == ["grid", "report"]
+
+
+def test_the_paper_is_not_reproduced_with_demo_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("record.collection.recorded_names", lambda: ["demo-news", "demo-news@no-fonts"])
+    result = CliRunner().invoke(program, ["reproduce", "wolsing"])
+    assert "nothing is recorded in sites/: run 'make record'" in str(result.exception) and not result.output
 
 
 def test_an_unknown_figure_is_refused_with_the_nearest() -> None:

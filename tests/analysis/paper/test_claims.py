@@ -544,10 +544,14 @@ def test_how_many_claims_hold_is_counted() -> None:
 def test_later_claims_change_nothing_about_those_that_a_campaign_declared() -> None:
     given = campaign({"quic": (0.98, 0.0), "quic+bbr": (0.98, 0.0)}, blocks=4)
     results = {}
-    for declared_at in ("", "2026-11-26T01:14:00+0000", "2027-01-01T00:00:00+0000"):
+    # Claims of 14:00 UTC were there at 14:30 UTC, and not an hour earlier, wherever the clock was.
+    texts = ("", "2026-11-26T01:14:00+0000", "2027-01-01T00:00:00+0000")
+    for declared_at in (*texts, "2026-11-30T23:30:00+1000", "2026-11-30T04:30:00-1000", "then"):
         declared = replace(hypotheses.load(), origin=Origin(declared_at=declared_at))
         results[declared_at] = claims(inputs(given, hypotheses=declared))[0].set_index("claim")
-    never, before, after = results.values()
+    never, before, after, early, late, unknown = results.values()
+    for table, same in ((early, before), (late, after), (unknown, never)):
+        pd.testing.assert_frame_equal(table, same)
     assert before["p_corrected"]["lead_mss"] == pytest.approx(min(1, 17 * before["p"]["lead_mss"]))
     assert after["p_corrected"]["lead_mss"] == pytest.approx(min(1, len(TESTABLE) * after["p"]["lead_mss"]))
     later, is_later = "quics_start_ahead_mss", "; post hoc, since the claim was declared after the campaign."

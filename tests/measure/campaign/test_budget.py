@@ -180,16 +180,31 @@ def test_a_budget_too_small_for_validation_and_a_block_is_refused_before_validat
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
-def test_a_campaign_without_open_runs_is_not_validated(
+def test_a_campaign_without_open_runs_validates_nothing_starts_no_program_and_waits_for_nobody(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def validate(*_: object) -> None:
-        raise AssertionError("it validates")
+    def refuse(*_: object) -> None:
+        raise AssertionError("it is not needed")
 
-    monkeypatch.setattr("eyelevel.measuring.validate_pending", validate)
+    for name in ("validate_pending", "require_programs", "measuring_alone"):
+        monkeypatch.setattr(f"eyelevel.measuring.{name}", refuse)
     output = io.StringIO()
     carry_out(replace(campaign, sites={}), MeasuringOptions("again"), Console(file=output, width=200))
     assert output.getvalue().startswith("nothing is measured: no planned run is left")
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+def test_a_missing_program_is_said_before_the_wait_for_another_measurement(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(*_: object) -> None:
+        raise AssertionError("it waits")
+
+    monkeypatch.setattr("eyelevel.measuring.measuring_alone", wait)
+    monkeypatch.setattr(Campaign, "further_programs", lambda _: {"/a/program/of/the/user": "", "nobodys": "-v"})
+    with pytest.raises(EyelevelError, match=r"^the program nobodys is not installed; run 'make setup'$"):
+        carry_out(campaign, MeasuringOptions("again"), Console(file=io.StringIO()))
 
 
 def test_a_campaign_that_ends_within_its_budget_leaves_nothing_open(

@@ -210,6 +210,11 @@ def test_a_person_who_looked_at_the_films_is_kept_and_changes_nothing_else(page:
     (kept,) = read_verdicts(review.folder)
     assert (kept.folder, kept.valid, kept.by, kept.who) == (SECOND.folder, True, "review", "Ada")
     assert followed(before, [kept]) == before
+    # A later comparison with other runs may still reject it.
+    with opened(review.folder, document()) as results:
+        assert results.first_verdict(SECOND.folder) is None
+        by_gate = verdict(SECOND, valid=False, by="request_missed")
+        assert [row.valid for row in followed(before, [by_gate, kept])] == [False, False]
     assert "looked at 1 of 1 runs that count" in ask(page, "")[1]
     assert f"{kept.at}, Ada: accepted: looked at" in ask(page, f"setting?{urlencode(setting)}")[1]
     assert ask(page, "looked", {"site": "s"})[0] == 400
