@@ -64,10 +64,13 @@ class PacedProcesses:
         processes = _with_part(self._root, self._part_of)
         return [process for process in processes if _runs_outside(process, self._top.name)]
 
-    def require_all(self) -> None:
-        """Raise EyelevelError when a process with a part is not limited."""
+    def require_all(self, cores: Collection[int]) -> None:
+        """Raise EyelevelError when a process with a part is not limited, or may run on others than these `cores`: with
+        cgroups of version 2 and Linux before 6.2, a process that gets into a group may run on all."""
         if outside := self.outside():
             raise EyelevelError(f"{len(outside)} processes of the load ran without their limit of the processor")
+        if not self.cores() <= {*cores}:
+            raise EyelevelError(f"a limited process could run on more than the processors {sorted(cores)}")
 
     def parts(self) -> set[str | None]:
         """The parts that have a limited process."""
@@ -119,7 +122,7 @@ def paced(
 
     The pace is the one last measured, on `cores` if given. `keep` receives an account of it. Raises EyelevelError when
     the pace cannot be reached, when at the beginning a process is missing that every page has, or when at the end a
-    process is not limited.
+    process is not limited, or may run on more processors than the device has.
     """
     pace = HERE.pace_of(device, cores)
     browser_cores = cores_of(device, cores)
@@ -129,9 +132,7 @@ def paced(
 
     with _limited(root, part_of, PARTS_BEFORE, pace.share, pace.share * device.cores) as processes:
         yield
-        processes.require_all()
-        if not processes.cores() <= {*browser_cores}:
-            raise EyelevelError(f"a process of the browser could run on more than the processors {browser_cores}")
+        processes.require_all(browser_cores)
         keep({**asdict(pace), "cores": device.cores, "processors": len(browser_cores), **processes.account()})
 
 
@@ -141,21 +142,22 @@ def limited_to_share(
     part_of: PartOf,
     expected: Collection[str],
     share: float,
-    processors: int,
+    cores: Collection[int],
     keep: Callable[[dict[str, Any]], object],
 ) -> Iterator[None]:
     """Give each process with a part (`part_of`) that descends from `root` the `share` of one processor while the
-    context lasts, and all together that share of so many `processors`. With a share of 1 they are in groups, too, but
+    context lasts, and all together that share of the processors `cores`. With a share of 1 they are in groups, too, but
     not limited, so that loads with different shares differ in nothing else.
 
     `keep` receives an account of it. Raises EyelevelError when limits are not possible, when at the beginning one of
-    the `expected` parts has no process, or when at the end a process with a part is not limited.
+    the `expected` parts has no process, or when at the end a process with a part is not limited, or may run on others
+    than these processors.
     """
     limit = None if share == 1 else share
-    with _limited(root, part_of, expected, limit, limit and limit * processors) as processes:
+    with _limited(root, part_of, expected, limit, limit and limit * len(cores)) as processes:
         yield
-        processes.require_all()
-        keep({"share": share, "processors": processors, **processes.account()})
+        processes.require_all(cores)
+        keep({"share": share, "processors": len(cores), **processes.account()})
 
 
 @contextmanager

@@ -52,7 +52,7 @@ class Dose(Instrument):
             part_of,
             {*PARTS_BEFORE, SERVERS},
             load.processor_share,
-            len(cores),
+            cores,
             partial(write_json, load.folder / DOSE),
         )
 

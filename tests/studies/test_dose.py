@@ -1,5 +1,6 @@
 """The dose: what is planned, how processes are limited, and whether known lines are found, refused and named."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,6 +43,7 @@ from tuning import networks, protocols
 DECLARED = hypotheses.load()
 PAIR = Pair("tcp+", "quic")
 SITE = "demo-light"
+CORES = os.sched_getaffinity(0)
 # Without differences between pages, so that the truth of a campaign is that of its world.
 SAME_PAGES = DoseWorld(pages=0, slopes=0, scatter=0.03)
 
@@ -129,7 +131,7 @@ def test_only_processes_with_a_part_are_limited(
     share: float, limits: tuple[str, ...], groups: Path, tree: "subprocess.Popen[bytes]"
 ) -> None:
     kept: list[dict[str, Any]] = []
-    with limited_to_share(tree.pid, part_of, {"servers"}, share, 2, kept.append):
+    with limited_to_share(tree.pid, part_of, {"servers"}, share, CORES, kept.append):
         (limit,) = limits_of(groups)
         assert limit in limits
     assert limits_of(groups) == []
@@ -139,14 +141,19 @@ def test_only_processes_with_a_part_are_limited(
 def test_a_share_that_is_not_applied_fails_the_load(groups: Path, tree: "subprocess.Popen[bytes]") -> None:
     with (
         pytest.raises(EyelevelError, match="no process of its own for its renderer"),
-        limited_to_share(tree.pid, part_of, {"servers", "renderer"}, 0.5, 2, print),
+        limited_to_share(tree.pid, part_of, {"servers", "renderer"}, 0.5, CORES, print),
     ):
         pass
     with (
         pytest.raises(EyelevelError, match="1 processes of the load ran without their limit"),
-        limited_to_share(tree.pid, part_of, {"servers"}, 0.5, 2, print),
+        limited_to_share(tree.pid, part_of, {"servers"}, 0.5, CORES, print),
     ):
         move_out(groups)
+    with (
+        pytest.raises(EyelevelError, match="a limited process could run on more than the processors"),
+        limited_to_share(tree.pid, part_of, {"servers"}, 0.5, [max(CORES) + 1], print),
+    ):
+        pass
 
 
 def test_no_other_load_takes_a_group_for_abandoned_before_it_is_released(
@@ -160,7 +167,7 @@ def test_no_other_load_takes_a_group_for_abandoned_before_it_is_released(
         release(processes)
 
     monkeypatch.setattr(PacedProcesses, "release", beside_another)
-    with limited_to_share(tree.pid, part_of, {"servers"}, 0.5, 2, print):
+    with limited_to_share(tree.pid, part_of, {"servers"}, 0.5, CORES, print):
         pass
     assert limits_of(groups) == []
 
