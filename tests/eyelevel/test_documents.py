@@ -39,7 +39,7 @@ FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 # A command in a sentence or a table, without a gap for the reader to fill.
 SPAN = re.compile(r"`(make [^`…<>|*]*=[^`…<>|*]*|eyelevel [^`…<>|]*--\w[^`…<>|]*)`")
 # A command of a job of continuous integration.
-JOB = re.compile(r"^ *(?:- |run: )?((?:make|\S*eyelevel) (?:campaign|compare) .*)$", re.MULTILINE)
+JOB = re.compile(r"^ *(?:- )?(?:run: )?((?:make|\S*eyelevel) (?:campaign|compare|ab) .*)$", re.MULTILINE)
 # A command in an indented block.
 LINE = re.compile(r"^    ((?:make|eyelevel) .*)$", re.MULTILINE)
 
