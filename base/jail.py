@@ -8,6 +8,7 @@ of its caller, which is a replay or a recording.
 """
 
 import os
+import pwd
 import signal
 import stat
 import subprocess
@@ -83,6 +84,17 @@ def jail_user() -> tuple[int, int] | None:
     except (KeyError, ValueError):
         return NOBODY, NOBODY
     return (user, group) if user else (NOBODY, NOBODY)
+
+
+def shared_folders() -> set[Path]:
+    """Folders that have more in them than one program's files, so that no jail may get a whole one: those of temporary
+    files, and the home of the user (of the one who called sudo, too) with all folders above it."""
+    homes = [Path.home()]
+    # Under sudo, HOME may be root's; a user need not be in the system's list.
+    with suppress(KeyError, ValueError):
+        homes.append(Path(pwd.getpwuid(int(os.environ["SUDO_UID"])).pw_dir))
+    homes += [home.resolve() for home in homes]
+    return {Path("/tmp"), Path("/var/tmp"), *homes, *(parent for home in homes for parent in home.parents)}
 
 
 def hand_over(path: Path) -> None:

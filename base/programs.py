@@ -3,6 +3,7 @@
 import hashlib
 import re
 import subprocess
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -22,13 +23,18 @@ def output_of(command: list[str]) -> str:
     return completed.stdout.strip() or completed.stderr.strip() if completed.returncode == 0 else ""
 
 
-@cache
 def printed_version(program: Path, option: str) -> str:
     """The first line that `program` prints with `option`; empty if it fails or prints nothing."""
+    return _printed_version(program, option, _states([program]))
+
+
+# A process may outlive a program: a worker of a cluster measures many campaigns. So what is known of a program is known
+# only for the files as they are.
+@cache
+def _printed_version(program: Path, option: str, _states: tuple[object, ...]) -> str:
     return output_of([str(program), option]).partition("\n")[0].strip()
 
 
-@cache
 def digest_of_program(program: Path, *, with_files: bool = False) -> str:
     """The SHA-256 of `program`; `with_files`: followed by the files beside it that belong to it, in order of names.
 
@@ -36,14 +42,33 @@ def digest_of_program(program: Path, *, with_files: bool = False) -> str:
     EyelevelError.
     """
     program = program.resolve()
-    digest = hashlib.sha256()
     try:
         beside = sorted(program.parent.iterdir()) if with_files else []
         belonging = [path for path in beside if BELONGING.fullmatch(path.name) and path.is_file() and path != program]
-        for path in (program, *belonging):
-            with path.open("rb") as file:
-                while piece := file.read(1 << 20):
-                    digest.update(piece)
+        files = (program, *belonging)
+        return _digest(files, _states(files))
     except OSError as error:
         raise EyelevelError(f"{program} cannot be read: {error.strerror}") from None
+
+
+@cache
+def _digest(files: tuple[Path, ...], _states: tuple[object, ...]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
     return digest.hexdigest()
+
+
+def _states(files: Iterable[Path]) -> tuple[object, ...]:
+    """The inode, size and time of change of each of `files`; None for one that is missing."""
+    return tuple(_state(file) for file in files)
+
+
+def _state(file: Path) -> tuple[int, int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -9,7 +9,8 @@ from typing import Any
 import browsers
 from base.errors import EyelevelError, Misuse
 from base.registry import registered
-from browsers.builds import VARIABLE, build_of, is_build
+from base.text import printable
+from browsers.builds import VARIABLE, build_of, is_build, require_usable
 from browsers.contract import Browser
 from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import browser_and_device
@@ -32,8 +33,8 @@ def browser_named(name: str) -> Browser:
 
 
 def known_browsers() -> Mapping[str, Browser]:
-    """Every browser of this package, and every build of this process (`browsers.builds`), by its name. Raises
-    EyelevelError when a build cannot be used."""
+    """Every browser of this package, and every build of this process (`browsers.builds`), by its name. Runs none: a
+    build was tried when the user named it. Raises Misuse when a text in the environment names no build."""
     builds = [_built(text) for text in os.environ.get(VARIABLE, "").split()]
     return {**all_browsers(), **{build.name: build for build in builds}}
 
@@ -41,9 +42,11 @@ def known_browsers() -> Mapping[str, Browser]:
 def chosen_browsers(wanted: str) -> list[str]:
     """The names of the `wanted` browsers: names, `all`, or builds, separated by commas or blanks. The builds are known
     from then on. Raises EyelevelError."""
-    words = wanted.replace(",", " ").split()
-    names = [use_build(word) if is_build(word) else word for word in words]
-    return [browser.name for browser in choose("browser", ",".join(names), known_browsers())]
+    names = [use_build(word) if is_build(word) else word for word in _words(wanted)]
+    try:
+        return [browser.name for browser in choose("browser", ",".join(names), known_browsers())]
+    except Misuse as fault:
+        raise Misuse(f"{fault}; a build of your own: NAME=KIND:/path/to/program") from None
 
 
 def one_browser(wanted: str) -> str:
@@ -54,18 +57,42 @@ def one_browser(wanted: str) -> str:
     return name
 
 
-def use_kept_builds(settings: Iterable[Mapping[str, Any]]) -> None:
-    """Make the builds known that a campaign used: `settings` are those of its browsers. Raises EyelevelError."""
-    for one in settings:
-        if text := one.get("build"):
-            use_build(str(text))
+def use_kept_builds(settings: Iterable[Mapping[str, Any]], wanted: str | None, *, begun_here: bool) -> None:
+    """Make the builds known that a campaign used: `settings` are those of its browsers. If it was not `begun_here`,
+    each must be among the `wanted` (`require_named_builds`). Raises EyelevelError."""
+    if not begun_here:
+        require_named_builds(settings, wanted)
+    for text in _kept_builds(settings):
+        use_build(text)
+
+
+def require_named_builds(settings: Iterable[Mapping[str, Any]], wanted: str | None) -> None:
+    """Raises Misuse when a campaign, whose browsers have these `settings`, used a build that the user has not named,
+    neither in `wanted` nor in the environment: a program runs because its user names it, never because somebody's
+    campaign does. Raises EyelevelError when a build that was named cannot be used."""
+    for word in filter(is_build, _words(wanted or "")):
+        use_build(word)
+    named = {str(browser.build) for browser in known_browsers().values()}
+    if others := [printable(text) for text in _kept_builds(settings) if text not in named]:
+        raise Misuse(
+            f"the campaign was measured with builds of browsers: {', '.join(others)}; name each of them with its "
+            "path in BROWSER (--browser) if these programs are here and you trust them"
+        )
+
+
+def _kept_builds(settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [str(one["build"]) for one in settings if one.get("build")]
+
+
+def _words(wanted: str) -> list[str]:
+    return wanted.replace(",", " ").split()
 
 
 def use_build(text: str) -> str:
     """Make the build that `text` names known to this process and to all that it starts; returns its name. Raises
     EyelevelError."""
-    build = _built(text).build
-    assert build
+    build = build_of(text, all_browsers())
+    require_usable(build, text, all_browsers()[build.kind])
     if (other := known_browsers().get(build.name)) is None:
         os.environ[VARIABLE] = f"{os.environ.get(VARIABLE, '')} {build}".strip()
     elif other.build != build:

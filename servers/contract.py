@@ -128,7 +128,7 @@ class Server(ABC):
             return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
         for key in protocol.given(CHOICE):
             if key not in self.choices:
-                return f"{self.name} has no {key} to choose"
+                return f"{key} is not for {self.name}"
             value, values = getattr(protocol, key), self.choices[key]
             if values is not None and value not in values:
                 return f"{key} must be one of {', '.join(map(str, values))} for {self.name}, not {value!r}"

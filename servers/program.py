@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from base.errors import EyelevelError
-from base.jail import jailed
+from base.jail import jailed, shared_folders
 from base.processes import Daemon, first_readable, pidfd, running
 from record.connections import HTTP1
 from servers import kernel_sockets
@@ -30,8 +30,6 @@ LOOK_S = 0.02
 UNSUPPORTED = 127
 # The beginning of what the jailer prints if the program cannot be run. Its status is then 127, too.
 NOT_RUN = "eyelevel: cannot run"
-# Folders of which a jail gets single files only, since they have more than a program's files.
-SHARED_FOLDERS = (Path("/"), Path("/tmp"), Path("/var/tmp"), Path.home())
 # QUIC's windows are counted in the packets with which connections begin (RFC 9002, section 7.2).
 QUIC_SEGMENT_BYTES = 1200
 
@@ -39,7 +37,7 @@ QUIC_SEGMENT_BYTES = 1200
 class Program(Server):
     """A program of the user's. Congestion control is the kernel's over TCP, and the program's over QUIC."""
 
-    name = "a program"
+    name = "a program of your own"
     transports = ("tcp", "quic")
     programs: ClassVar = uwsgi.PROGRAMS
     speaks_http1 = True
@@ -88,9 +86,9 @@ class Program(Server):
         if not os.access(program, os.X_OK):
             return f"{program} is not executable; run chmod +x {program}"
         if protocol.early_data:
-            return "a program takes no early data"
+            return f"early_data is not for {self.name}"
         if protocol.tls_group != BROWSERS_GROUP:
-            return f"tls_group of a program must be {BROWSERS_GROUP}, not {protocol.tls_group}"
+            return f"tls_group of {self.name} must be {BROWSERS_GROUP}, not {protocol.tls_group}"
         return None
 
     def window_segment_bytes(self, protocol: Protocol) -> int:
@@ -117,7 +115,7 @@ def _started(serving: Serving, address: str, port: int, upstream: str) -> Iterat
         "log": log,
     }
     command = [PLACEHOLDER.sub(lambda match: str(values[match[1]]), word) for word in protocol.program]
-    jail = serving.jail(*_readable(protocol))
+    jail = serving.jail(*readable(protocol))
     # Python's variables are those of the testbed's Python.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment["HOME"] = str(serving.folder)
@@ -131,14 +129,14 @@ def _files(protocol: Protocol) -> list[Path]:
     return [path for number, path in enumerate(words) if not number or (path.is_absolute() and path.is_file())]
 
 
-def _readable(protocol: Protocol) -> list[Path]:
-    """The files and folders that a program can read: the folder of each file that its command names. The folder of a
-    virtual environment's Python is the environment."""
-    folders = []
+def readable(protocol: Protocol) -> list[Path]:
+    """The files and folders that a program can read: the folder of each file that its command names, or only the file
+    if the folder is shared (`base.jail`). The folder of a virtual environment's Python is the environment."""
+    folders, shared = [], shared_folders()
     for file in _files(protocol):
         environment = file.parent.parent
         folder = environment if (environment / "pyvenv.cfg").exists() else file.parent
-        folders.append(file if folder in SHARED_FOLDERS else folder)
+        folders.append(file if folder.resolve() in shared else folder)
     return list(dict.fromkeys(folders))
 
 

@@ -46,7 +46,9 @@ def programs_of(protocols: Iterable[Protocol]) -> dict[str, str]:
     programs: dict[str, str] = {}
     for protocol in protocols:
         for one in filter(None, (protocol, protocol.alternative_service)):
-            programs |= server_of(one).programs_for(one)
+            # One program may serve several protocols, of which only one says how it prints its version.
+            for program, option in server_of(one).programs_for(one).items():
+                programs[program] = programs.get(program) or option
     return programs
 
 

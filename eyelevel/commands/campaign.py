@@ -11,7 +11,7 @@ import click
 from base.terminal import print_line
 from dataset.plan import never_enough
 from dataset.settings import CampaignSettings
-from dataset.table import DOCUMENT, CampaignDocument
+from dataset.table import DOCUMENT, CampaignDocument, read_document
 from eyelevel.arguments import begin
 from eyelevel.defaults import AUTO, SEED
 from eyelevel.measuring_options import (
@@ -78,10 +78,11 @@ def measured(options: dict[str, Any], console: Console, again: str = "") -> tupl
     kept_name = package.resolve().name.removesuffix(ENDING) if package else None
     folder: Path = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
     if package:
-        from measure.campaign.resuming import require_named_builds, resume_from_package
+        from browsers.registry import require_named_builds
+        from measure.campaign.resuming import resume_from_package
 
-        if options["browser"] is None:
-            require_named_builds(package)
+        in_package = read_document(package) or CampaignDocument()
+        require_named_builds(in_package.settings.settings_of_browsers, options["browser"])
         if resume_from_package(package, folder):
             print_line(console, f"resumed from {package}")
     original = document_of(folder, "", command_of)
@@ -156,9 +157,11 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     the campaign's, or the default browser on this machine. Raises EyelevelError.
     """
     from browsers import registry
+    from measure.campaign.resuming import is_begun_here
     from tuning.devices import on_devices
 
-    registry.use_kept_builds(document.settings.settings_of_browsers)
+    kept = document.settings.settings_of_browsers
+    registry.use_kept_builds(kept, wanted, begun_here=is_begun_here(document))
     if wanted is None and wanted_devices is None:
         return list(document.settings.browsers) or [DEFAULT_BROWSER]
     names = on_devices(registry.chosen_browsers(wanted or DEFAULT_BROWSER), wanted_devices or DESKTOP)

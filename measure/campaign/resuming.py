@@ -5,15 +5,15 @@ digests of last frames (`dataset.last_frames`). As for any campaign, `measure.ca
 machine's programs have the campaign's versions.
 """
 
+import platform
 import re
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 
-from base.errors import EyelevelError, Misuse
+from base.errors import EyelevelError
 from base.files import replacing_folder, write_atomically
 from base.ownership import give_to_caller
-from base.text import printable
 from base.words import plural
 from dataset.last_frames import read_digests
 from dataset.package import FILES, require_files
@@ -26,7 +26,6 @@ from dataset.table import (
     Row,
     header,
     lines,
-    read_document,
     read_given_up,
     read_rows,
     read_table,
@@ -41,6 +40,12 @@ from tuning.defaults import DEFAULT_BROWSER
 
 # The number after a machine's name. A package from a stranger may have more digits than Python converts.
 NUMBER = re.compile("[0-9]{1,9}")
+
+
+def is_begun_here(document: CampaignDocument) -> bool:
+    """Whether the campaign of `document` was begun on a machine of this name. One that was made from a package was not,
+    since the names in it get numbers."""
+    return document.machine.get("host") == platform.node()
 
 
 def resume_from_package(package: Path, folder: Path) -> bool:
@@ -64,17 +69,6 @@ def resume_from_package(package: Path, folder: Path) -> bool:
         _number_machines(new)
     give_to_caller(folder)
     return True
-
-
-def require_named_builds(package: Path) -> None:
-    """Raises Misuse when a campaign in `package` had browsers that a user named by path: a program of this machine runs
-    because its user names it, never because a package does."""
-    settings = (read_document(package) or CampaignDocument()).settings
-    if builds := [printable(str(one["build"])) for one in settings.settings_of_browsers if one.get("build")]:
-        raise Misuse(
-            f"{package} was measured with builds of browsers: {', '.join(builds)}; name all its browsers with BROWSER "
-            "(--browser) if these programs are here and you trust them"
-        )
 
 
 def require_sound(package: Path) -> None:

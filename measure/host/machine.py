@@ -46,7 +46,9 @@ def versions(
     for server in servers:
         options |= all_servers()[server].programs
     known = {name: version_of(name, option) for name, option in options.items()}
-    for browser in map(browser_named, browsers):
+    for browser in dict.fromkeys(map(browser_named, browsers)):
+        if browser.build and browser.name in known:
+            raise EyelevelError(f"{browser.build}: there is a program {browser.name}; choose another name")
         for (name, path), option in zip(browser.files().items(), browser.programs.values(), strict=True):
             known[name] = _printed_version(path, option)
     known["browsertime"] = browsertime()
@@ -93,7 +95,7 @@ def version_of(name: str, option: str) -> str:
     EyelevelError."""
     if not Path(name).is_absolute():
         return _printed_version(tool(name), option)
-    printed = f"{_printed_version(Path(name), option)}, " if option else ""
+    printed = f"{_printed_version(Path(name), option, 'correct or remove program_version')}, " if option else ""
     return f"{printed}SHA-256 {digest_of_program(Path(name))}"
 
 
@@ -108,9 +110,9 @@ def digests(browsers: Iterable[str]) -> dict[str, str]:
     return known
 
 
-def _printed_version(program: Path, option: str) -> str:
+def _printed_version(program: Path, option: str, remedy: str = "run 'make setup' again, unless it is yours") -> str:
     if not (text := printed_version(program, option)):
-        raise EyelevelError(f"{program} {option} prints no version; run 'make setup' again, unless it is yours")
+        raise EyelevelError(f"{program} {option} prints no version; {remedy}")
     return text
 
 

@@ -1,6 +1,7 @@
 """The validation of a campaign's settings: measures those that have not passed yet, and stores the results
 (`dataset.validation`)."""
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from dataset.checks import Check
 from dataset.validation import VALIDATION, ValidationEntry, keep_entries, kept_entries
 from measure.host.machine import machine, versions
 from measure.validate.network.server_rtts import DelayedSite
-from measure.validate.validation import validate
+from measure.validate.validation import each_spoken, validate
 from replay.hops.registry import hop_programs
 from servers.registry import programs_of
 from tuning.defaults import DEFAULT_SHELLS
@@ -117,10 +118,13 @@ def validate_pending(folder: Path, wanted: Pending, here: Machine = Machine()) -
     if failed:
         check = failed[0]
         expected = f"{check.configured} {check.tolerance}".rstrip()
+        spoken = itertools.chain.from_iterable(map(each_spoken, wanted.protocols))
+        is_of_program = any(one.program and one.name in wrong for one in spoken)
+        claims = "; or its table in protocols.toml claims what the program does not do" if is_of_program else ""
         raise EyelevelError(
             f"{len(failed)} of {plural('check', len(checks))} failed, the first: {check.subject}, {check.name}: "
             f"{check.measured} (expected: {expected}); all are in {folder / VALIDATION}; if the machine was "
-            "busy, try again when it is not"
+            f"busy, try again when it is not{claims}"
         )
     return checks
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from base.errors import EyelevelError
-from base.jail import NOBODY, Jail, file_in, hand_over, jail_user, jailed, opened_in
+from base.jail import NOBODY, Jail, file_in, hand_over, jail_user, jailed, opened_in, shared_folders
 from base.namespaces import namespaced
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timeout(60)]
@@ -248,6 +249,21 @@ def test_behind_sudo_its_user_is_the_one_who_called(
     monkeypatch.setenv("SUDO_UID", caller)
     monkeypatch.setenv("SUDO_GID", "1235")
     assert jail_user() == jailed_as
+
+
+def test_a_shared_folder_is_also_the_home_of_who_called_sudo_and_what_it_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "u").symlink_to("real")
+    caller = pwd.struct_passwd(("u", "x", 1234, 1234, "", str(tmp_path / "u"), "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", {1234: caller}.__getitem__)
+    monkeypatch.setenv("HOME", "/root")
+    for user in ("4321", "1234"):
+        monkeypatch.setenv("SUDO_UID", user)
+        assert shared_folders() >= {Path("/"), Path("/root"), Path("/tmp"), Path("/var/tmp")}
+        for folder in (tmp_path / "u", tmp_path / "real", tmp_path):
+            assert (folder in shared_folders()) == (user == "1234")
 
 
 @pytest.mark.needs_root

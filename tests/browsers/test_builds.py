@@ -2,33 +2,47 @@
 one is noticed."""
 
 import gzip
+import platform
 import shlex
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.scripted import SOUND, measured, scripted_campaign
 
 from base.errors import EyelevelError, Misuse
-from base.programs import digest_of_program
 from browsers.builds import VARIABLE
 from browsers.chromium.program import BINARY
-from browsers.registry import all_browsers, browser_named, browser_of, chosen_browsers, one_browser
+from browsers.registry import (
+    all_browsers,
+    browser_named,
+    browser_of,
+    chosen_browsers,
+    one_browser,
+    require_named_builds,
+)
 from dataset.run_files import REPLAY_LOG
 from dataset.settings import CampaignSettings
-from dataset.table import CampaignDocument, read_rows, write_document
+from dataset.table import CampaignDocument, header, read_document, read_rows, write_document
 from eyelevel.commands.campaign import chosen_browsers as browsers_of_campaign
+from eyelevel.package import write_package
+from eyelevel.program import program as eyelevel
 from measure.campaign.method import claim
-from measure.campaign.resuming import require_named_builds
-from measure.host.machine import digests
+from measure.campaign.resuming import resume_from_package
+from measure.host.machine import digests, versions
 from measure.run.evidence import read_evidence
 from measure.run.gates import reason_against
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
 from record.demo import generate
 from record.site import write_site
+from studies.study import Request
 from tuning import networks, protocols
 
+HERE = {"host": platform.node()}
 SWITCH = "--aggressive-cache-discard"
 
 
@@ -95,7 +109,7 @@ def test_the_processes_of_a_build_have_their_parts_whatever_they_are_called(
     assert browser_named(one_browser(f"chromium:{chrome}")).part(command) == part
 
 
-@pytest.mark.parametrize("name", ["", "a-on-b", "a@b", "../x", "chromium", "all"])
+@pytest.mark.parametrize("name", ["", "a-on-b", "a@b", "../x", "chromium", "firefox-esr", "geckodriver", "all"])
 def test_a_name_that_other_names_exclude_is_refused(chrome: Path, name: str) -> None:
     with pytest.raises(Misuse, match="cannot be called"):
         chosen_browsers(f"{name}=chromium:{chrome}")
@@ -117,13 +131,13 @@ def test_what_cannot_be_used_is_refused_in_one_line(chrome: Path, monkeypatch: p
     for text, why in {
         f"chromium:{folder / 'none'}": "there is no file",
         f"chromium:{folder}": "there is no file",
-        f"chromium:{without_right}": "is no chromium: it is not executable",
+        f"chromium:{without_right}": "is not chromium: it is not executable",
         f"chromium:{other}": "prints 'GNU bash, version 5.2'",
         f"chromium:{broken}": "--version' fails",
-        f"firefox:{chrome}": "is no firefox",
+        f"firefox:{chrome}": "is not firefox",
         f"chromium:{alone}:{driver}": f"{alone} has version 98, and its driver {driver} version 99",
-        f"chromium:{chrome}:{other}": "is no chromedriver",
-        f"chromium:{chrome}:{folder / 'none'}": "there is no such file",
+        f"chromium:{chrome}:{other}": "is not chromedriver",
+        f"chromium:{chrome}:{folder / 'none'}": "there is no file",
     }.items():
         with pytest.raises(EyelevelError) as raised:
             chosen_browsers(text)
@@ -160,17 +174,84 @@ def test_a_campaign_is_resumed_with_its_builds_and_not_with_a_changed_one(
     assert not unmade.exists()
     with (chrome.parent / changed).open("a") as file:
         file.write("# another one\n")
-    digest_of_program.cache_clear()
     with pytest.raises(EyelevelError, match=r"other versions: mine sha256 was [0-9a-f]{12}…, is [0-9a-f]{12}…; "):
         measured(replace(campaign, programs=digests(["mine"])), SOUND)
     assert read_rows(campaign.folder) == rows
 
 
-def test_a_package_names_no_program_that_its_reader_has_not_named(tmp_path: Path) -> None:
-    settings = CampaignSettings(browser={"name": "x", "build": "x=chromium:/opt/x:/opt/driver"})
-    write_document(tmp_path, CampaignDocument(settings))
-    with pytest.raises(Misuse, match="x=chromium:/opt/x:/opt/driver; name all its browsers with BROWSER"):
-        require_named_builds(tmp_path)
+@pytest.mark.parametrize("options", [("--browser", "chromium"), ()])
+def test_no_program_runs_because_a_campaign_names_it(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's package names a program that came with it."""
+    evil, mark, results = tmp_path / "with" / "evil", tmp_path / "mark", tmp_path / "results"
+    program(evil, "").write_text(f"#!/bin/sh\ntouch {mark}\necho Chromium 99.1\n")
+    driver = program(evil.with_name("chromedriver"), "ChromeDriver 99.1")
+    monkeypatch.chdir(evil.parent)
+    for number, build in enumerate((f"x=chromium:{evil}:{driver}", "x=chromium:./evil")):
+        campaign = tmp_path / f"campaign-{number}"
+        campaign.mkdir()
+        settings = CampaignSettings(browser={"name": "chromium"}, further_browsers={"x": {"build": build}})
+        write_document(campaign, CampaignDocument(settings, machine=HERE))
+        (campaign / "runs.csv").write_text(header())
+        package = write_package(campaign, tmp_path / f"{number}-package", "https://example.org/licence", no_report)
+        line = ["campaign", "--results", str(results), "--net", "lte", "--proto", "tcp", *options]
+        assert_refused([*line, "--package", str(package)])
+        assert not results.exists()
+        # Nor later, when its folder no longer says that it is from a package.
+        resume_from_package(package, results / "p")
+        assert_refused([*line, "--campaign", "p"])
+        with pytest.raises(Misuse, match="was measured with builds of browsers"):
+            Request(tmp_path, document=read_document(results / "p")).browser_names()
+        # Commands that read campaigns run no browser.
+        for command in ("status", "results", "report", "waterfall") if options else ():
+            CliRunner().invoke(eyelevel, [command, str(results / "p")])
+        shutil.rmtree(results)
+    assert not mark.exists()
+    # Its user may name it.
+    require_named_builds([{"build": f"x=chromium:{evil}:{driver}"}], f"chromium,x=chromium:{evil}")
+    assert mark.exists()
+
+
+def no_report(folder: Path) -> None:
+    (folder / "report").mkdir()
+
+
+def assert_refused(line: list[str]) -> None:
+    outcome = CliRunner().invoke(eyelevel, line)
+    assert isinstance(outcome.exception, Misuse), outcome.output
+    assert "with builds of browsers: x=chromium:" in str(outcome.exception)
+    assert "name each of them with its path in BROWSER" in str(outcome.exception)
+
+
+def test_a_load_runs_no_build_for_its_version(chrome: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = one_browser(f"mine=chromium:{chrome}")
+    monkeypatch.setattr(subprocess, "run", None)
+    assert browser_named(name).kind == "chromium"
+
+
+@pytest.mark.parametrize("folder", ["my builds", "a:b", "a,b"])
+def test_a_path_that_cannot_stand_in_a_list_of_browsers_is_refused(
+    folder: str, chrome: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chrome.parent.rename(tmp_path / folder)
+    monkeypatch.chdir(tmp_path / folder)
+    with pytest.raises(Misuse, match="paths of a browser cannot have blanks, commas or colons"):
+        one_browser("chromium:./chrome")
+
+
+def test_a_build_is_not_called_as_a_program_whose_version_is_kept(chrome: Path) -> None:
+    one_browser(f"node=chromium:{chrome}")
+    with pytest.raises(EyelevelError, match="there is a program node; choose another name"):
+        versions((), ["node"])
+    # A build on two devices is one program.
+    one_browser(f"mine=chromium:{chrome}")
+    assert versions((), ["mine", "mine-on-phone-mid"])["mine"].endswith("99.1.2")
+
+
+def test_an_unknown_browser_is_answered_with_the_form_of_builds() -> None:
+    with pytest.raises(Misuse, match=r"'mine': there are .*, all; a build of your own: NAME=KIND:/path/to/program"):
+        chosen_browsers("mine")
 
 
 @pytest.mark.needs_namespaces

@@ -108,7 +108,9 @@ def test_the_faq_quotes_every_refusal_of_a_measurement() -> None:
     texts = [text for file in REFUSING for text in messages(file) if len(re.findall(r"\w+", text)) >= LEAST_WORDS]
     unexplained = [text for text in texts if not any(quote in text for quote in quotes)]
     assert unexplained == [], "quote a part of each in the table of refusals in docs/faq.md, with a remedy"
-    source = "\n".join(text for file in (*REFUSING, "base/privileges.py") for text in messages(file))
+    source = "\n".join(
+        text for file in (*REFUSING, "base/privileges.py", "browsers/registry.py") for text in messages(file)
+    )
     # The activity is a value of the message.
     gone = [quote for quote in quotes if quote.removeprefix("measuring ") not in source]
     assert gone == [], "docs/faq.md quotes messages that are not there"

@@ -424,7 +424,7 @@ def test_a_server_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     for protocol, fault in (
         ("toy-bbr", "congestion_control must be one of cubic for toy, not 'bbr'"),
         ("toy-many", "most_streams must be one of 7, 100 for toy, not 1000"),
-        ("nginx-streams", "nginx has no most_streams to choose"),
+        ("nginx-streams", "most_streams is not for nginx"),
     ):
         refused = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", "dsl", "--proto", protocol)
         assert refused.stderr.startswith("eyelevel: ")

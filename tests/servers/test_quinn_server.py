@@ -204,7 +204,7 @@ def test_responses_take_turns_whatever_their_priorities(arguments: list[str | Pa
     [
         ({"transport": "tcp"}, "quinn serves over quic, not over tcp"),
         ({"congestion_control": "bbr"}, "congestion_control must be one of cubic, reno for quinn, not 'bbr'"),
-        ({"scheduler": "urgency"}, "quinn has no scheduler to choose"),
+        ({"scheduler": "urgency"}, "scheduler is not for quinn"),
         ({"emulated_connections": 2}, "emulated_connections must be one of 1 for quinn, not 2"),
         (
             {"emulated_connections": 1, "congestion_control": "reno"},

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.level import differences
@@ -21,7 +22,7 @@ from measure.host.machine import version_of
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from record.urls import normal_url
-from servers.program import await_listening
+from servers.program import await_listening, readable
 from servers.registry import programs_of, require_served
 from tuning import networks, protocols
 from tuning.protocols import Protocol
@@ -63,9 +64,9 @@ def campaign(folder: Path, *over: Protocol) -> Campaign:
         ('like = "tcp+"\nprogram = ["mine"]', "begins with /, ./, ../ or ~/, unlike 'mine'"),
         ('like = "tcp+"\nprogram = ["./nothing"]', "there is no program"),
         ('like = "tcp+"\nprogram = ["./protocols.toml"]', "protocols.toml is not executable; run chmod"),
-        (f"{OWN}early_data = true", "a program takes no early data"),
-        (f'{OWN}tls_group = "P-256"', "tls_group of a program must be X25519"),
-        (f"{OWN}tls_record_bytes = 4096", "a program has no tls_record_bytes to choose"),
+        (f"{OWN}early_data = true", "early_data is not for a program of your own"),
+        (f'{OWN}tls_group = "P-256"', "tls_group of a program of your own must be X25519"),
+        (f"{OWN}tls_record_bytes = 4096", "tls_record_bytes is not for a program of your own"),
         (f'{OWN}server = "nginx"', "nginx is a server of the testbed; give the program another name"),
     ],
 )
@@ -96,6 +97,30 @@ def test_a_changed_program_has_another_version_and_its_campaign_is_not_resumed(t
     protocol(tmp_path, "echo mine 1.0 # rebuilt", table)
     with pytest.raises(EyelevelError, match=f"begun with other versions: {path} was mine 1.0, SHA-256 .*, is mine"):
         require_resumable(begun.folder, begun.document())
+
+
+def test_a_program_of_two_protocols_prints_its_version_in_whichever_order_they_stand(tmp_path: Path) -> None:
+    one = protocol(tmp_path, "", f'{OWN}program_version = "--version"')
+    other = replace(one, name="other", program_version=None)
+    known = {"uwsgi": "--version", str(tmp_path / "own" / "mine"): "--version"}
+    assert programs_of([one, other]) == programs_of([other, one]) == known
+
+
+def test_a_version_that_a_program_does_not_print_is_to_be_corrected(tmp_path: Path) -> None:
+    path = str(tmp_path / "own" / "mine")
+    protocol(tmp_path, "")
+    with pytest.raises(EyelevelError, match="mine -v prints no version; correct or remove program_version"):
+        version_of(path, "-v")
+
+
+def test_a_jail_gets_a_file_alone_from_the_home_of_who_called_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = protocol(tmp_path, "")
+    assert readable(mine) == [tmp_path / "own"]
+    monkeypatch.setattr("base.jail.pwd.getpwuid", lambda _: SimpleNamespace(pw_dir=str(tmp_path / "own" / "u")))
+    monkeypatch.setenv("SUDO_UID", "1234")
+    assert readable(mine) == [tmp_path / "own" / "mine"]
 
 
 @pytest.mark.needs_namespaces

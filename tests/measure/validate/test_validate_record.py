@@ -71,6 +71,19 @@ def validation() -> Validation:
     return Validation()
 
 
+def test_a_failed_check_of_a_program_of_ones_own_also_says_what_its_table_may_claim(
+    validation: Validation, tmp_path: Path
+) -> None:
+    mine = replace(PROTOCOLS["tcp"], name="mine", server="mine", program=("/bin/mine",))
+    claims = "; or its table in protocols.toml claims what the program does not do"
+    for wrong in ("tcp", "mine"):
+        validation.wrong = {wrong}
+        (tmp_path / wrong).mkdir()
+        with pytest.raises(EyelevelError, match="try again when it is not") as raised:
+            validation.campaign(tmp_path / wrong, [], [PROTOCOLS["tcp"], mine])
+        assert str(raised.value).endswith(claims) == (wrong == "mine")
+
+
 def test_what_was_found_right_is_not_measured_again(validation: Validation, tmp_path: Path) -> None:
     chosen = [NETWORKS["lte"]], [PROTOCOLS["tcp"]]
     assert len(validation.campaign(tmp_path, *chosen)) == 2
