@@ -57,15 +57,6 @@ def one_browser(wanted: str) -> str:
     return name
 
 
-def use_kept_builds(settings: Iterable[Mapping[str, Any]], wanted: str | None, *, begun_here: bool) -> None:
-    """Make the builds known that a campaign used: `settings` are those of its browsers. If it was not `begun_here`,
-    each must be among the `wanted` (`require_named_builds`). Raises EyelevelError."""
-    if not begun_here:
-        require_named_builds(settings, wanted)
-    for text in _kept_builds(settings):
-        use_build(text)
-
-
 def require_named_builds(settings: Iterable[Mapping[str, Any]], wanted: str | None) -> None:
     """Raises Misuse when a campaign, whose browsers have these `settings`, used a build that the user has not named,
     neither in `wanted` nor in the environment: a program runs because its user names it, never because somebody's
@@ -73,15 +64,12 @@ def require_named_builds(settings: Iterable[Mapping[str, Any]], wanted: str | No
     for word in filter(is_build, _words(wanted or "")):
         use_build(word)
     named = {str(browser.build) for browser in known_browsers().values()}
-    if others := [printable(text) for text in _kept_builds(settings) if text not in named]:
+    kept = [str(one["build"]) for one in settings if one.get("build")]
+    if others := [printable(text) for text in kept if text not in named]:
         raise Misuse(
             f"the campaign was measured with builds of browsers: {', '.join(others)}; name each of them with its "
             "path in BROWSER (--browser) if these programs are here and you trust them"
         )
-
-
-def _kept_builds(settings: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [str(one["build"]) for one in settings if one.get("build")]
 
 
 def _words(wanted: str) -> list[str]:

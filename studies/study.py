@@ -64,12 +64,10 @@ class Request:
     def browser_names(self, usual_devices: Sequence[str] = (DESKTOP,)) -> list[str]:
         """The browser of the command line on each of its devices, else the browsers of the campaign in `folder`, else
         the default browser on the `usual_devices`. Raises EyelevelError."""
-        from browsers.registry import one_browser, use_kept_builds
-        from measure.campaign.resuming import is_begun_here
+        from browsers.registry import one_browser, require_named_builds
 
         if self.document:
-            kept = self.document.settings.settings_of_browsers
-            use_kept_builds(kept, self.browser, begun_here=is_begun_here(self.document))
+            require_named_builds(self.document.settings.settings_of_browsers, self.browser)
         if self.browser is None and self.device is None and self.document and self.document.settings.browsers:
             return list(self.document.settings.browsers)
         return on_devices([one_browser(self.browser or DEFAULT_BROWSER)], self.device or usual_devices)

@@ -157,11 +157,9 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     the campaign's, or the default browser on this machine. Raises EyelevelError.
     """
     from browsers import registry
-    from measure.campaign.resuming import is_begun_here
     from tuning.devices import on_devices
 
-    kept = document.settings.settings_of_browsers
-    registry.use_kept_builds(kept, wanted, begun_here=is_begun_here(document))
+    registry.require_named_builds(document.settings.settings_of_browsers, wanted)
     if wanted is None and wanted_devices is None:
         return list(document.settings.browsers) or [DEFAULT_BROWSER]
     names = on_devices(registry.chosen_browsers(wanted or DEFAULT_BROWSER), wanted_devices or DESKTOP)

@@ -5,7 +5,6 @@ digests of last frames (`dataset.last_frames`). As for any campaign, `measure.ca
 machine's programs have the campaign's versions.
 """
 
-import platform
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,6 @@ from dataset.table import (
     DOCUMENT,
     EARLIER_MACHINE,
     RUNS,
-    CampaignDocument,
     Row,
     header,
     lines,
@@ -40,12 +38,6 @@ from tuning.defaults import DEFAULT_BROWSER
 
 # The number after a machine's name. A package from a stranger may have more digits than Python converts.
 NUMBER = re.compile("[0-9]{1,9}")
-
-
-def is_begun_here(document: CampaignDocument) -> bool:
-    """Whether the campaign of `document` was begun on a machine of this name. One that was made from a package was not,
-    since the names in it get numbers."""
-    return document.machine.get("host") == platform.node()
 
 
 def resume_from_package(package: Path, folder: Path) -> bool:

@@ -42,6 +42,7 @@ from record.site import write_site
 from studies.study import Request
 from tuning import networks, protocols
 
+# So that it says that it was begun here.
 HERE = {"host": platform.node()}
 SWITCH = "--aggressive-cache-discard"
 
@@ -162,11 +163,11 @@ def test_a_campaign_is_resumed_with_its_builds_and_not_with_a_changed_one(
     measured(campaign, SOUND)
     rows = read_rows(campaign.folder)
     assert [row.browser for row in rows if row.folder.endswith("-mine")] == ["mine"] and len(rows) == 2
-    # Another process knows the build from the campaign alone.
+    # Another process must be given the build again, as by the line that began the campaign.
     document = campaign.document()
     monkeypatch.setenv(VARIABLE, "")
+    assert browsers_of_campaign(f"mine=chromium:{chrome},chromium", None, document) == browsers
     assert browsers_of_campaign(None, None, document) == browsers
-    assert browsers_of_campaign("mine,chromium", None, document) == browsers
     # An attempt that was prepared and never begun, in a browser whose name has hyphens.
     unmade = campaign.folder / "runs" / "site" / "lte" / "tcp" / "1-2-mine-on-phone-mid"
     unmade.mkdir()
@@ -198,7 +199,7 @@ def test_no_program_runs_because_a_campaign_names_it(
         line = ["campaign", "--results", str(results), "--net", "lte", "--proto", "tcp", *options]
         assert_refused([*line, "--package", str(package)])
         assert not results.exists()
-        # Nor later, when its folder no longer says that it is from a package.
+        # Nor a campaign's folder, wherever it says that it was begun.
         resume_from_package(package, results / "p")
         assert_refused([*line, "--campaign", "p"])
         with pytest.raises(Misuse, match="was measured with builds of browsers"):
