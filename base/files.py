@@ -161,12 +161,12 @@ class Locked(EyelevelError):
 
 
 @contextmanager
-def locked(folder: Path, message: str = "another process has it") -> Iterator[None]:
+def locked(folder: Path, message: str = "another process has it", *, wait: bool = False) -> Iterator[None]:
     """Lock `folder` against other processes until the block or this process ends.
 
-    Raises Locked with `message` when another process holds the lock.
+    If another process holds the lock, either `wait` for it, or raise Locked with `message`.
     """
-    descriptor = _lock(folder)
+    descriptor = _lock(folder, wait=wait)
     if descriptor is None:
         raise Locked(message)
     try:
@@ -223,15 +223,15 @@ def _in_locks(path: Path) -> str:
     return f"{int(major):02x}:{int(minor):02x}:{details.st_ino}"
 
 
-def _lock(folder: Path) -> int | None:
-    """A descriptor that keeps `folder` locked until it is closed; None when another process holds the lock. Raises
-    OSError."""
+def _lock(folder: Path, *, wait: bool = False) -> int | None:
+    """A descriptor that keeps `folder` locked until it is closed; None when another process holds the lock and this
+    shall not `wait`. Raises OSError."""
     # NFS locks only files that are open for writing (flock(2)), which a folder cannot be. There, a file next to it is
     # locked.
     for path, flags in ((folder, os.O_RDONLY | os.O_DIRECTORY), (_lock_file(folder), os.O_RDWR | os.O_CREAT)):
         descriptor = os.open(path, flags, 0o666)
         try:
-            if lock(descriptor):
+            if lock(descriptor, wait=wait):
                 return descriptor
         except OSError as error:
             os.close(descriptor)

@@ -208,8 +208,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--sites",
-        "Folders in sites/, demo sites or pages of the set web (a,b), web (its 40 pages), or all: each folder in "
-        "sites/, or the demo sites if there is none.",
+        "Sites: folders in sites/, demo sites, pages of the set web; web (its 40 pages), or all (each folder in "
+        "sites/, or the demo sites if there is none).",
         OF_PAGES,
         usual="all",
         names=SITE_NAMES,

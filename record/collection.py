@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from base.errors import EyelevelError
+from base.files import locked
 from base.ownership import give_to_caller
 from base.places import SITES, cache_dir
 from base.text import unknown
@@ -52,20 +53,32 @@ def _generated_page(name: str) -> tuple[Path, GeneratedSite] | None:
     """The folder of the page `name` in the cache, and what generates it; None if no source has such a page."""
     for prefix, page_of in SOURCES.items():
         if name.startswith(prefix) and (page := page_of(name)):
-            return cache_dir() / prefix.strip("-") / name, page
+            # Checkouts whose pages have other checksums keep them apart: a load may be using the others'.
+            return cache_dir() / prefix.strip("-") / page.recorder.get("sha256", "")[:8] / name, page
     return None
 
 
 def _load_generated(folder: Path, page: GeneratedSite) -> Site:
+    if site := _kept(folder, page):
+        return site
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.parent, wait=True):
+        # Another process may have generated it in the meantime.
+        if site := _kept(folder, page):
+            return site
+        site = write_site(page.generate(), folder)
+        give_to_caller(folder, cache_dir())
+        return site
+
+
+def _kept(folder: Path, page: GeneratedSite) -> Site | None:
+    """The page in the cache's `folder`; None if it is to be generated, as a broken or another one is."""
     if folder.is_dir():
-        # A broken page is generated again.
         with suppress(EyelevelError):
             site = Site.load(folder)
             if site.recorder == page.recorder:
                 return site
-    site = write_site(page.generate(), folder)
-    give_to_caller(folder, cache_dir())
-    return site
+    return None
 
 
 def choose_site(name: str) -> Site:

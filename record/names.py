@@ -6,6 +6,7 @@ from pathlib import Path
 from base.errors import EyelevelError, Misuse
 from base.places import SITES
 from record.limits import NAME_LETTERS
+from record.page_sources import SETS, SOURCES
 
 # Separates the name of a site from that of its variant (`record.edit`).
 VARIANT = "@"
@@ -27,6 +28,16 @@ def require_site_name(name: str, where: str = "") -> str:
     return name
 
 
+def require_new_name(name: str, where: str = "") -> str:
+    """`name`, if a new site may have it: that of a generated page, or of a set of them, would hide the site. Raises
+    EyelevelError, as `require_site_name` does."""
+    require_site_name(name, where)
+    if name in SETS or any(name.startswith(prefix) and page_of(name) for prefix, page_of in SOURCES.items()):
+        fault = f"{name!r} is the name of generated pages; choose another name"
+        raise EyelevelError(f"{where}: {fault}") if where else Misuse(fault)
+    return name
+
+
 def site_folder(name: str) -> Path:
-    """The folder of the site `name`, whether it exists or not. Raises EyelevelError."""
-    return SITES / require_site_name(name)
+    """The folder of the new site `name`, whether it exists or not. Raises EyelevelError."""
+    return SITES / require_new_name(name)

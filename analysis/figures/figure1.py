@@ -27,13 +27,15 @@ def draw(table: pd.DataFrame, today: Mapping[str, Sequence[float]] | None = None
             if loaded in table and table[loaded].notna().any():
                 axes.bar(places, table[loaded] / scale, color=BAR, width=0.7, label="loaded")
                 axes.plot(places, table[recorded] / scale, "_", color=RECORDED, markersize=8, label="recorded")
-                axes.legend(loc="upper left")
             else:
                 axes.bar(places, table[recorded] / scale, color=BAR, width=0.7)
             axes.set_ylabel(title)
             axes.grid(visible=False, axis="x")
             axes.margins(x=0.01)
-            for height in today[recorded] if today else ():
-                axes.axhline(height / scale, color=TODAY, linewidth=0.8, linestyle=":", zorder=3)
+            for place, height in enumerate(today[recorded] if today else ()):
+                label = "" if place else "today's web"
+                axes.axhline(height / scale, color=TODAY, linewidth=0.8, linestyle=":", zorder=3, label=label)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(loc="upper left")
         axes.set_xticks(places, table["site"], rotation=60, ha="right", rotation_mode="anchor")
         return figure

@@ -16,13 +16,13 @@ def main(name: str, form: str, into: Path | None) -> None:
 
     Example: eyelevel export demo-news --as wacz --into demo-news.wacz
     """
-    from record.collection import load_site
+    from record.collection import choose_site
     from record.layout import PAGE_SCRIPT
 
     chosen, into = writable_formats()[form], into or Path(f"{name}.{form}")
     require = require_file if chosen.ENDINGS else require_replaceable
     require(into, "--into names another place")
-    site = load_site(require_site_name(name))
+    site = choose_site(require_site_name(name))
     chosen.write(site, into)
     click.echo(f"written: {into}")
     if site.page_script is not None:

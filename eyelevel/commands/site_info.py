@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def main(into: Path, sites: str | None, as_json: bool) -> None:
     """Print a table of the sites, and save the table and the paper's Figure 1 as files; with --json, only print.
 
-    The set `web` has another table: its pages' numbers beside those of today's web (record/web/README.md).
+    For the set `web`, a second table compares its pages with today's web (record/web/README.md).
 
     Example: eyelevel site-info --sites web --into results/sites
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from base.errors import EyelevelError
-from record.names import require_site_name
+from record.names import require_new_name
 
 
 @dataclass(frozen=True)
@@ -48,4 +48,4 @@ def _target(text: str, where: str) -> Target:
     if len(names) > 1 or parts.scheme not in ("http", "https") or not parts.hostname:
         raise EyelevelError(f"{where}: {text!r} is neither a URL nor a name and a URL, as in: gnu https://www.gnu.org/")
     name = names[0] if names else parts.hostname.removeprefix("www.")
-    return Target(require_site_name(name, where), url)
+    return Target(require_new_name(name, where), url)

@@ -42,7 +42,6 @@ CONTENT_TYPES = {
     "avif": "image/avif",
     "gif": "image/gif",
     "svg": "image/svg+xml",
-    "woff": "font/woff",
     "woff2": "font/woff2",
 }
 # How long files may be stored (Cache-Control), and the share of the files that say so: guesses.
@@ -62,15 +61,14 @@ MOTIFS = {"shop": "still", "app": "street", "office": "street", "news": "street"
 INTERMEDIATE_BYTES = 1150
 # Where a document has the state that its server sends with it, if that is not too short.
 STATE, LEAST_STATE_BYTES = "<!--state-->", 200
-# A lazy image may be loaded late, but must be loaded: those near the top are, whatever the connection.
-LAZY_IMAGES = 9
+# A lazy image may be loaded late, but must be loaded: those near the top are, whatever the connection. Galleries have
+# their first images below each other.
+LAZY_IMAGES, LAZY_IN_GALLERIES = 9, 4
+# Pictures are smaller than asked for, in the mean.
+LARGER = 1.04
 PROMO = (
     code.WHEN_LOADED + '(function(){setTimeout(function(){var p=document.createElement("div");p.className="promo";'
     'p.style.height="%dpx";p.textContent=%s;document.body.insertBefore(p,document.body.firstChild)},300)});'
-)
-RENDER = (
-    "fetch(%s).then(function(r){return r.json()}).then(function(d){"
-    'document.getElementById("root").innerHTML=d.html;%s});'
 )
 
 
@@ -125,16 +123,13 @@ class _Builder:
         self._count = 0
         first = [item for item in self._items if item.kind == "js" and not item.is_third]
         self._main = next((item for item in first if item in self._page.children), first[0] if first else None)
-        candidates = [item for item in self._main.of("data") if not item.is_third] if self._main else []
-        self._content = candidates[0] if candidates and self._spec.kind == "app" else None
-        """The data from which a script renders the page, if one does."""
 
     def recording(self) -> Recording:
         """The finished page."""
         self._make_images()
         self._families = [self._family(place) for place, _ in enumerate(self._of("font"))]
         for place, item in enumerate(self._of("font")):
-            self._bodies[item] = font(self._writer.script, place, item.size, item.form)
+            self._bodies[item] = font(self._writer.script, place, item.size)
         self._frames = self._placed_frames()
         self._make_documents()
         self._make_texts("js", self._script)
@@ -170,7 +165,7 @@ class _Builder:
                 if self._even() < 0.3 or item.mode == "hero":
                     motif = self._dice.pick(("landscape", "street", "landscape" if item.mode == "hero" else "still"))
                 shape = 2.0 if item.mode == "hero" else self._dice.pick((1.0, 1.5, 1.5, 0.8, 1.78, 1.33))
-                self._bodies[item], *size_ = picture(size, item.form, shape, motif, self._dice)
+                self._bodies[item], *size_ = picture(round(LARGER * size), item.form, shape, motif, self._dice)
                 self._sizes[item] = (size_[0], size_[1])
             remaining -= len(self._bodies[item])
 
@@ -197,12 +192,7 @@ class _Builder:
         for frame in self._of("html"):
             if frame is not self._page:
                 self._fit(frame, self._frame(frame))
-        content = self._markup()
-        if self._content:
-            text = json.dumps({"html": content}, ensure_ascii=False)
-            self._bodies[self._content] = code.packed(text, self._content.host.encoding)
-            content = '<div id="root"></div>'
-        self._fit(self._page, self._document(content), "<script>self.__STATE__=%s</script>")
+        self._fit(self._page, self._document(self._markup()), "<script>self.__STATE__=%s</script>")
 
     def _fit(self, item: Item, text: str, filling: str = '<script type="application/json">%s</script>') -> None:
         """Fill a document with state up to its size."""
@@ -239,13 +229,14 @@ class _Builder:
         content = [item for item in self._page.of("image") if item.mode == "content"]
         content.sort(key=lambda item: item.form == "svg")  # emblems come last
         unsized = max(0, len(content) - spec.unsized_images)
+        lazy = min(unsized, LAZY_IN_GALLERIES if spec.kind == "gallery" else LAZY_IMAGES) if spec.lazy else 0
         images = [
             {
                 "src": item.url,
                 "width": self._sizes[item][0],
                 "height": self._sizes[item][1],
                 "sized": place < unsized,
-                "lazy": spec.lazy and place < min(LAZY_IMAGES, unsized),
+                "lazy": place < lazy,
                 "priority": False,
             }
             for place, item in enumerate(content)
@@ -289,7 +280,7 @@ class _Builder:
         """The page's document, with a place for its state."""
         spec, writer, page = self._spec, self._writer, self._page
         scripts = page.of("js")
-        hidden = [frame for frame in page.of("html") if frame not in self._frames or self._content]
+        hidden = [frame for frame in page.of("html") if frame not in self._frames]
         lines = [
             f'<!doctype html><html lang="{writer.language}" dir="{writer.direction}"><head><meta charset="utf-8">',
             f"<title>{brand(spec).capitalize()}</title>",
@@ -376,15 +367,9 @@ class _Builder:
     def _script(self, item: Item, size: int) -> str:
         busy = sorted(self._of("js"), key=lambda one: -one.size)[: 1 + self._spec.blocking_ms // 110]
         more = ""
-        if item is self._main:
-            promo = ""
-            if self._spec.shift:
-                height = round(self._spec.shift / 100 * VIEWPORT[0])
-                promo = PROMO % (height, json.dumps(self._promo, ensure_ascii=False))
-            if self._content:
-                more = code.WHEN_PARSED + "(function(){" + RENDER % (json.dumps(self._content.url), promo) + "});"
-            else:
-                more = promo
+        if item is self._main and self._spec.shift:
+            height = round(self._spec.shift / 100 * VIEWPORT[0])
+            more = PROMO % (height, json.dumps(self._promo, ensure_ascii=False))
         # A task blocks for as long as it takes beyond 50 ms.
         work_ms = round(self._spec.blocking_ms / len(busy)) + 50 if item in busy and self._spec.blocking_ms else 0
         frames = [
@@ -393,7 +378,7 @@ class _Builder:
         steps = code.steps(
             scripts=[one.url for one in item.of("js")],
             images=[one.url for one in item.of("image", "redirect")],
-            data=[one.url for one in item.of("data") if one is not self._content],
+            data=[one.url for one in item.of("data")],
             beacons=[one.url for one in item.of("beacon")],
             frames=frames,
             media=[one.url for one in item.of("media")],
@@ -428,7 +413,7 @@ class _Builder:
         return code.styles(size, item.host.encoding, rules, item.path)
 
     def _make_others(self) -> None:
-        data, media = [item for item in self._of("data") if item not in self._bodies], self._of("media")
+        data, media = self._of("data"), self._of("media")
         spare = self._spec.bytes * KB - sum(len(body) for body in self._bodies.values())
         planned = sum(item.size for item in data)
         # Data make up for what the other files have less or more than planned; unless there is a video.

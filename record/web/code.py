@@ -39,7 +39,6 @@ VERBS = [
     "bind",
     "patch",
     "queue",
-    "merge",
     "split",
     "trace",
     "scroll",

@@ -189,8 +189,10 @@ def _flags(pages: list[dict[str, int]], names: list[str], dice: Dice) -> dict[st
     images = [name for name in rich if name not in background]
     several = [name for name in rich if by_name[name]["servers"] > 3]
     priority = some("lcp_priority", images, len(rich))
-    lazy_lcp = some("lcp_lazy", [name for name in images if name not in priority], len(rich))
-    others = [name for name in names if name not in lazy_lcp]
+    # On long pages of these kinds, the images are too far down to be lazy.
+    near = [name for name in names if name.split("-")[1] not in ("app", "office") or by_name[name]["html_bytes"] < 20]
+    lazy_lcp = some("lcp_lazy", [name for name in images if name in near and name not in priority], len(images))
+    others = [name for name in near if name not in lazy_lcp]
     lazy = lazy_lcp | set(
         dice.shuffled(others)[: round(marginals()["with_lazy"].percent / 100 * len(names)) - len(lazy_lcp)]
     )

@@ -1,12 +1,10 @@
 """Counts in a recording the numbers whose percentiles are published (`marginals.toml`).
 
-Only what is in the recording counts: responses and their header fields, and the page's HTML, including what a script
-renders from data. Requests are all exchanges. The kind of a response is that of its content type. Sizes are those of
-bodies as they are transferred, in KB of 1024 bytes; HTTP Archive counts header fields, too. A third party is another
-registrable domain than the page's.
+Only what is in the recording counts: responses and their header fields, and the page's HTML. Requests are all
+exchanges. The kind of a response is that of its content type. Sizes are those of bodies as they are transferred, in KB
+of 1024 bytes; HTTP Archive counts header fields, too. A third party is another registrable domain than the page's.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from html.parser import HTMLParser
@@ -114,7 +112,6 @@ def facts(recording: Recording) -> Facts:
         "js_async": sum(_mode(one) == "async" for one in tags),
         "js_defer": sum(_mode(one) == "defer" for one in tags),
         **{f"image_{form}": _typed(kinds["image"], form) for form in ("jpeg", "png", "gif", "webp", "svg", "avif")},
-        "font_woff": _typed(kinds["font"], "woff"),
     }
 
 
@@ -134,9 +131,6 @@ def _text(exchange: Exchange) -> str:
 def _page(recording: Recording) -> _Page:
     page = _Page()
     page.feed(_text(recording.exchanges[0]))
-    for one in recording.exchanges:
-        if (one.response.header("content-type") or "").startswith("application/json"):
-            page.feed(json.loads(_text(one)).get("html", ""))
     return page
 
 

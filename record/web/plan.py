@@ -148,7 +148,7 @@ class _Planner:
     def _first_host(self, number: int) -> Host:
         name = f"{('www', 'static', 'img', 'api')[min(number, 3)]}.{brand(self._spec)}.example"
         # The page's own servers are farther away than those of services.
-        far = 0.35 + 0.65 * self._even() if number == 0 else self._even()
+        far = 0.3 + 0.65 * self._even() if number == 0 else self._even()
         return self._host(name, f"{FIRST_NETWORK}.{number + 1}", "", marginals()["rtt_ms"].value(_inside(far)))
 
     def _services(self, count: int) -> list[list[Host]]:
@@ -204,15 +204,15 @@ class _Planner:
     # Requests by kind ------------------------------------------------------------------------------------------------
 
     def _fonts(self) -> list[Item]:
-        count, forms = self._spec.font_requests, ("woff", "woff2")
+        count = self._spec.font_requests
         third = 0 if not self._spec.font_service else count if self._even() < 0.5 else (count + 1) // 2
         host = self._third[0][-1] if third else None
-        return [
-            self._item(
-                "font", third=place < third, host=host if place < third else None, form=forms[self._even() > 0.156]
-            )
-            for place in range(count)
-        ]
+        fonts = []
+        for place in range(count):
+            # Sizes are spread over all quantiles if numbers of two are skipped between them, not of one.
+            self._count += 1
+            fonts.append(self._item("font", third=place < third, host=host if place < third else None, form="woff2"))
+        return fonts
 
     def _styles(self, fonts: Sequence[Item]) -> list[Item]:
         count = self._spec.css_requests
@@ -398,9 +398,9 @@ class _Planner:
         for script in scripts:
             even = self._even()
             if script.is_third:
-                script.mode = "async" if even < 0.8 or not self._spec.blocking else "sync"
+                script.mode = "async" if even < 0.75 or not self._spec.blocking else "sync"
             else:
-                script.mode = by_share(("async", "defer", "module", "sync"), (0.34, 0.24, 0.03, 0.39), even)
+                script.mode = by_share(("async", "defer", "module", "sync"), (0.28, 0.175, 0.025, 0.52), even)
             if script.mode == "sync":
                 heads += 1
                 script.mode = "sync" if heads <= 4 and self._spec.blocking else "bottom"

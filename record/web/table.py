@@ -12,12 +12,18 @@ SHARE = 0.10
 WHOLES: dict[str, str | None] = {
     "pages": None,
     "pages with an image as LCP": None,
+    "pages with an img element as LCP": None,
     "requests": "requests",
     "scripts": "js_requests",
     "scripts in HTML": "scripts_in_html",
     "images": "image_requests",
     "fonts": "font_requests",
     "servers": "servers",
+}
+# The pages that do not count, if a share is one of fewer: those with one of these facts.
+WITHOUT = {
+    "pages with an image as LCP": ("lcp_text",),
+    "pages with an img element as LCP": ("lcp_text", "lcp_background"),
 }
 # Pairs of numbers that are large on the same pages: Butkiewicz et al., Understanding Website Complexity, IMC 2011
 # (objects, servers, bytes); Web Almanac 2025: Page Weight (bytes by type, layout shift by weight), Cookies (third
@@ -82,7 +88,7 @@ def _row(name: str, marginal: Marginal, pages: Sequence[Facts]) -> Row:
             name, marginal, tuple(round(percentile(numbers, level), 2) for level in marginal.levels), marginal.unit
         )
     count = WHOLES[marginal.of]
-    among = [page for page in pages if not page["lcp_text"]] if marginal.of.startswith("pages with") else pages
+    among = [page for page in pages if not any(page[fact] for fact in WITHOUT.get(marginal.of, ()))]
     whole = len(among) if count is None else sum(page[count] for page in among)
     share = 100 * sum(page[name] for page in among) / whole
     return Row(name, marginal, (round(share, 1),), max(marginal.unit, 100 / whole))

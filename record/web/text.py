@@ -91,11 +91,6 @@ def letters(script: str) -> list[int]:
     return sorted({*range(0x20, 0x7F), *(ord(one) for letter in used for one in letter + letter.upper()), 0xA9, 0x2026})
 
 
-def brand(dice: Dice) -> str:
-    """The name of a site or a service, in lower case."""
-    return dice.pick(SYLLABLES) + dice.pick(ENDINGS)
-
-
 @cache
 def _languages() -> dict[str, dict[str, Any]]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))

@@ -71,7 +71,7 @@ def test_every_path_that_a_command_writes_is_checked_before_the_command_begins(t
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A recorded site, for commands that look for it in sites/."""
     write_site(generate("demo-light"), tmp_path / "sites" / "demo-light")
-    monkeypatch.setattr("eyelevel.commands.export.site_folder", (tmp_path / "sites").joinpath)
+    monkeypatch.setattr("record.collection.SITES", tmp_path / "sites")
     yield tmp_path / "sites" / "demo-light"
 
 

@@ -255,7 +255,7 @@ def test_a_site_s_own_folder_is_a_recording(tmp_path: Path) -> None:
         (["import", "/no/such/recording"], "there is no recording at /no/such/recording", 1),
         (["import", "/proc/self/fd"], "not a recording that can be imported", 1),
         (["demo", "demo-nothing"], "there are demo-light, demo-news, demo-gallery", 2),
-        (["export", "no-such-site", "--as", "har"], "is not a recorded site", 1),
+        (["export", "no-such-site", "--as", "har"], "unknown site 'no-such-site'", 1),
     ],
 )
 def test_a_wrong_command_is_answered_by_one_line(arguments: list[str], message: str, status: int) -> None:
