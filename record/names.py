@@ -6,7 +6,6 @@ from pathlib import Path
 from base.errors import EyelevelError, Misuse
 from base.places import SITES
 from record.limits import NAME_LETTERS
-from record.page_sources import SETS, SOURCES
 
 # Separates the name of a site from that of its variant (`record.edit`).
 VARIANT = "@"
@@ -31,6 +30,8 @@ def require_site_name(name: str, where: str = "") -> str:
 def require_new_name(name: str, where: str = "") -> str:
     """`name`, if a new site may have it: that of a generated page, or of a set of them, would hide the site. Raises
     EyelevelError, as `require_site_name` does."""
+    from record.page_sources import SETS, SOURCES
+
     require_site_name(name, where)
     if name in SETS or any(name.startswith(prefix) and page_of(name) for prefix, page_of in SOURCES.items()):
         fault = f"{name!r} is the name of generated pages; choose another name"

@@ -76,6 +76,10 @@ def test_the_figure_shows_the_table(tmp_path: Path) -> None:
     assert [bar.get_bbox().height for bar in size.patches if isinstance(bar, Rectangle)] == [1.0]
     assert np.asarray(size.lines[0].get_ydata()).tolist() == [2.0]
     assert [bar.get_bbox().height for bar in servers.patches if isinstance(bar, Rectangle)] == [1]
+    # The lines of today's web are named once.
+    for axes in figure1.draw(table, {"bytes": [1e6, 2e6], "servers": [3, 4]}).axes:
+        legend = axes.get_legend()
+        assert legend and [text.get_text() for text in legend.get_texts()] == ["today's web"]
 
 
 def campaign(folder: Path, recorded: Site) -> Path:

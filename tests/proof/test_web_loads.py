@@ -15,9 +15,9 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 @pytest.mark.parametrize("name", page_names())
 def test_a_load_asks_for_everything_of_a_page_and_for_nothing_else(name: str, tmp_path: Path) -> None:
     site = choose_site(name)
-    found = [
+    loads = [
         (row.protocol, row.requests, row.missed)
         for row in read_rows(run_of_each(site, tmp_path / "results").folder)
         if row.valid
     ]
-    assert sorted(found) == [(protocol, len(site.exchanges), 0) for protocol in ("quic", "tcp")]
+    assert sorted(loads) == [(protocol, len(site.exchanges), 0) for protocol in ("quic", "tcp")]
