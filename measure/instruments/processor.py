@@ -43,6 +43,8 @@ FILM_PROGRAMS = ("film-recorder", "Xvfb")
 # The roles that have a column of processor time in `runs.csv`, and those whose waits may delay a page.
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
+# The code before that day looked for uWSGI by another name than its program's.
+WITHOUT_UWSGI = "over TCP without uWSGI in data measured before 30 November 2026"
 MEANINGS = {
     "browser": "processor time of the browser's own process during the load, and of its helpers that have no column; "
     "all threads together, so it may be longer than the load. This and the next seven columns cover the time from the "
@@ -51,7 +53,7 @@ MEANINGS = {
     "renderer": "the same of the processes that run the page's scripts and lay it out",
     "network": "the same of the browser's network stack, QUIC and TLS included; TCP itself is the kernel's",
     "gpu": "the same of the process that paints",
-    SERVERS: "the same of the servers",
+    SERVERS: f"the same of the servers; {WITHOUT_UWSGI}",
     EMULATOR: "the same of the emulated network",
     FILM: "the same of the film, its screen included",
 }
@@ -307,7 +309,7 @@ class Processor(Instrument):
             "processor_wait_ms",
             "ms",
             "for how long the threads of all of these but the film were ready to run and waited for a processor, in "
-            "sum; threads wait side by side, so the load became longer by less",
+            f"sum; threads wait side by side, so the load became longer by less; {WITHOUT_UWSGI}",
         ),
     )
 
