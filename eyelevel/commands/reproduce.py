@@ -27,7 +27,8 @@ class Reproduction:
     needs: str = ""
 
     def __str__(self) -> str:
-        return f"{self.what}; takes {self.takes}" + (f"; needs {self.needs}" if self.needs else "")
+        needs = f"; needs {self.needs}" if self.needs else ""
+        return f"{self.what}; takes {self.takes} (estimated, two cores){needs}"
 
     @property
     def lines(self) -> list[list[str]]:
