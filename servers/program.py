@@ -82,11 +82,11 @@ class Program(Server):
         if not program.is_absolute():
             return f"the path of a program begins with /, ./, ../ or ~/, unlike {str(program)!r}"
         if not program.is_file():
-            return f"there is no program {program}"
+            return f"there is no program {program}; build it, or correct `program`"
         if not os.access(program, os.X_OK):
             return f"{program} is not executable; run chmod +x {program}"
         if protocol.early_data:
-            return f"early_data is not for {self.name}"
+            return f"early_data is not for {self.name}; set early_data = false"
         if protocol.tls_group != BROWSERS_GROUP:
             return f"tls_group of {self.name} must be {BROWSERS_GROUP}, not {protocol.tls_group}"
         return None

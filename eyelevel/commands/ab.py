@@ -139,7 +139,10 @@ def reported(folder: Path, sides: tuple[Side, Side], threshold: float | None, co
     from analysis.report.ab import INDEX, JSON, SUMMARY, details, result, write
 
     if not (folder / DOCUMENT).exists():
-        raise EyelevelError(f"nothing was measured, so there is nothing to compare: {folder} has no {DOCUMENT}")
+        raise EyelevelError(
+            f"nothing was measured, so there is nothing to compare: {folder} has no {DOCUMENT}; "
+            "run the same command again"
+        )
     campaign = runs.load(folder)
     change = compare(campaign, *sides, hypotheses.of_campaign(folder, campaign.document), threshold)
     into = write(change)

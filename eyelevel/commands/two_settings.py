@@ -85,7 +85,10 @@ class TwoSettings:
         }
         if sum(differing.values()) > 1:
             names = ", and in ".join(name for name, differs in differing.items() if differs)
-            raise Misuse(f"A and B differ in {names}: a block would have a run of each combination; change one")
+            raise Misuse(
+                f"A and B differ in {names}, so a block would have a run of each combination; "
+                "let them differ in one of these"
+            )
         # Equal settings (A/A): the protocol twice, the second time under another name (`measure.run.aliases`).
         is_twice = differing["PROTO"] or not any(differing.values())
         return cls(

@@ -185,7 +185,7 @@ def test_browsers_devices_and_variants_are_settings() -> None:
         ("PROTO='tcp", "PROTO=tcp", "^unknown protocol .*did you mean tcp"),
         ("PROTO=tcp,quic", "PROTO=tcp", "^A has the protocols tcp, quic; a setting has one$"),
         ("BROWSER=chromium", "PROTO=tcp", "^A has no protocol; give PROTO in A and B, or once for both"),
-        ("PROTO=tcp", "PROTO=quic DEVICE=phone-mid", "^A and B differ in PROTO, and in BROWSER or DEVICE: a block"),
+        ("PROTO=tcp", "PROTO=quic DEVICE=phone-mid", "^A and B differ in PROTO, and in BROWSER or DEVICE, so a block"),
         ("PROTO=tcp BROWSER=all", "PROTO=tcp", "^A has the browsers .*; a setting has one$"),
         ("PROTO=tcp SITES=demo-news", "PROTO=tcp", "^A has the sites demo-news, B has demo-light: blocks pair a site"),
         ("PROTO=tcp", "PROTO=nope", "^unknown protocol 'nope'"),
