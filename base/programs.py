@@ -38,8 +38,7 @@ def _printed_version(program: Path, option: str, _states: tuple[object, ...]) ->
 def digest_of_program(program: Path, *, with_files: bool = False) -> str:
     """The SHA-256 of `program`; `with_files`: followed by the files beside it that belong to it, in order of names.
 
-    So it is that of `cat chrome *.so *.pak …`, and of the program alone if there are no such files. Raises
-    EyelevelError.
+    It is that of the program alone if there are no such files. Raises EyelevelError.
     """
     program = program.resolve()
     try:
