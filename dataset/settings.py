@@ -80,12 +80,12 @@ class CampaignSettings(LoadSettings):
     @property
     def browsers(self) -> tuple[str, ...]:
         """The names of all browsers."""
-        return tuple(filter(None, (self.first_browser, *self.further_browsers)))
+        return tuple(filter(None, self.settings_of_browsers))
 
     @property
-    def settings_of_browsers(self) -> tuple[dict[str, Any], ...]:
-        """The settings of each browser, in the order of `browsers`."""
-        return (self.browser, *self.further_browsers.values())
+    def settings_of_browsers(self) -> Settings:
+        """Browser → its settings, the first browser first."""
+        return {self.first_browser: self.browser, **self.further_browsers}
 
     @property
     def extra_rtts_ms(self) -> dict[str, dict[str, float]]:

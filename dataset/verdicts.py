@@ -56,7 +56,8 @@ def read_verdicts(campaign: Path) -> list[Verdict]:
 
 
 def looked_at(campaign: Path) -> set[str]:
-    """The attempts (by their folders) on which a person decided. Raises EyelevelError."""
+    """The attempts (by their folders) whose films a person looked at, whether or not that changed what counts. Raises
+    EyelevelError."""
     return {verdict.folder for verdict in read_verdicts(campaign) if verdict.by == PERSON}
 
 

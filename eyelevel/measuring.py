@@ -74,13 +74,12 @@ def carry_out(
     # Whoever waited for the same campaign would resume it as it was before.
     require_unused(campaign.folder)
     expected = estimate(campaign, enough)
-    # Without open runs, nothing is measured. The workers of a cluster lock their own machines; this machine only
-    # collects their results.
-    lock = measuring_alone(left_s) if expected.runs and not options.dask else nullcontext()
-    with lock, interruptible(campaign.folder, options.again):
+    # Without open runs, nothing is measured. The workers of a cluster lock, validate and try out their own machines;
+    # this machine only collects their results.
+    measures_here = bool(expected.runs) and not options.dask
+    with measuring_alone(left_s) if measures_here else nullcontext(), interruptible(campaign.folder, options.again):
         budget = None if options.budget_s is None else Budget.of(options.budget_s - options.after_s)
-        validates = expected.runs and options.validate and not options.dask
-        wanted = pending_validation(campaign) if validates else None
+        wanted = pending_validation(campaign) if measures_here and options.validate else None
         first_s = validation_s(len(wanted.networks), len(wanted.protocols)) if wanted else 0.0
         if budget and expected.runs and budget.seconds < (least_s := first_s + expected.first_s):
             raise EyelevelError(
@@ -92,9 +91,8 @@ def carry_out(
         for line in announcement(campaign):
             print_line(console, line)
         require_space(expected.forecast.bytes, campaign.folder.parent)
-        if not options.dask:
+        if measures_here:
             note_priority(campaign, console)
-        if expected.runs and not options.dask:
             require_programs(campaign)
         if wanted:
             checks = validate_pending(campaign.folder, wanted)

@@ -13,18 +13,14 @@ from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import require_resumable
 from measure.run.browser import refusal
-from replay import ReplaySpec, run
 from replay.hops.registry import proxy_of, require_served_on
 from replay.shells.registry import require_emulated
+from replay.trial import require_replayed
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal
 from tuning.defaults import OFF, RECORDED
 from tuning.devices import device_of
 from tuning.kernel import require_congestion_controls
-from tuning.networks import Network
-
-# The network on which a program is tried.
-TRIAL = Network("trial", min_rtt_ms=0, up_mbps=10, down_mbps=10, queue_ms=100)
 
 
 def require_measurable(campaign: Campaign, options: MeasuringOptions) -> None:
@@ -97,10 +93,9 @@ def require_programs(campaign: Campaign) -> None:
     started once, so that no load fails for its sake."""
     site = next(iter(campaign.sites.values()))
     for protocol in campaign.protocols.values():
-        if any(one.program for one in (protocol, protocol.alternative_service) if one):
-            recorded_alpn = campaign.loading.alpn == RECORDED
+        if any(one.program for one in protocol.services):
             try:
-                run(ReplaySpec(site.folder, TRIAL, protocol, recorded_alpn=recorded_alpn), ["true"])
+                require_replayed(site, protocol, recorded_alpn=campaign.loading.alpn == RECORDED)
             except EyelevelError as error:
                 raise EyelevelError(f"{protocol.name}: {error}") from None
 

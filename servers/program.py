@@ -6,6 +6,7 @@ The program is started for each address and port, in a jail. It passes requests 
 
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -151,8 +152,9 @@ def await_listening(
 ) -> None:
     """Return when a socket of this `kind` is bound to `endpoint`, and listens there if it is TCP's. Raises
     EyelevelError when `daemon` ends before, or does not listen within `timeout_s`."""
+    end_s = time.monotonic() + timeout_s
     with pidfd(daemon.process) as ended:
-        for _ in range(round(timeout_s / LOOK_S)):
+        while time.monotonic() < end_s:
             if endpoint in listening(kind):
                 return
             # The kernel does not report that a program begins to listen, so look regularly.

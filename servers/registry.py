@@ -35,17 +35,12 @@ def server_of(protocol: Protocol) -> Server:
     return known[protocol.server]
 
 
-def servers_of(protocol: Protocol) -> list[Server]:
-    """All servers that take part in a load over `protocol`. Raises EyelevelError."""
-    return [server_of(one) for one in (protocol, protocol.alternative_service) if one]
-
-
 def programs_of(protocols: Iterable[Protocol]) -> dict[str, str]:
     """The programs of all servers of `protocols`: name or path → the option that prints the version. Raises
     EyelevelError."""
     programs: dict[str, str] = {}
     for protocol in protocols:
-        for one in filter(None, (protocol, protocol.alternative_service)):
+        for one in protocol.services:
             # One program may serve several protocols, of which only one says how it prints its version.
             for program, option in server_of(one).programs_for(one).items():
                 programs[program] = programs.get(program) or option

@@ -14,7 +14,8 @@ from mkdocs.structure.files import File, Files
 
 PROJECT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("*.md", "docs/**/*.md", "*/README.md", "*/*/README.md")
-FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "data/*/report/**/*.*", "setup/docs.css", "setup/docs.js")
+PICTURES = ("docs/**/*.jpg", "docs/**/*.png", "docs/**/*.svg")
+FURTHER_FILES = (*PICTURES, "data/*/report/**/*.*", "setup/docs.css", "setup/docs.js")
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 # Elements that make a browser load a part of a page from another host.
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")

@@ -16,6 +16,7 @@ from base.errors import Misuse
 from base.options import Option
 from dataset.plan import Enough, never_enough
 from dataset.table import CampaignDocument
+from films.policy import ALL_FILMS, KEPT, QUALITIES, FilmPolicy
 from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import DESKTOP, on_devices
 
@@ -30,6 +31,11 @@ PageSource = Callable[[str], "GeneratedSite | None"]
 
 SEED = 1
 RUNS, REPEATS = 10, 3
+# The options of studies that film their loads.
+FILM_OPTIONS = (
+    Option("--films", "Films to keep after their metrics are computed.", choices=KEPT, usual=ALL_FILMS.kept),
+    Option("--quality", "Quality of the films that are kept.", choices=QUALITIES, usual=ALL_FILMS.quality),
+)
 # The usual values of the options of all studies, in words, unless a study has others.
 RESUMED = "as in the campaign that is resumed; a new one needs it"
 USUAL = {"--sites": RESUMED, "--net": RESUMED, "--proto": RESUMED, "--runs": str(RUNS)}
@@ -67,7 +73,7 @@ class Request:
         from browsers.registry import one_browser, require_named_builds
 
         if self.document:
-            require_named_builds(self.document.settings.settings_of_browsers, self.browser)
+            require_named_builds(self.document.settings.settings_of_browsers.values(), self.browser)
         if self.browser is None and self.device is None and self.document and self.document.settings.browsers:
             return list(self.document.settings.browsers)
         return on_devices([one_browser(self.browser or DEFAULT_BROWSER)], self.device or usual_devices)
@@ -76,6 +82,13 @@ class Request:
     def plan_seed(self) -> int:
         """The seed of the command line, else that of the existing campaign, else the default one."""
         return int(self.setting("seed", SEED) if self.seed is None else self.seed)
+
+    @property
+    def films(self) -> FilmPolicy:
+        """The films to keep: those of FILM_OPTIONS on the command line, else those of the existing campaign, else
+        all."""
+        begun = FilmPolicy(**(self.document.films if self.document else {}))
+        return FilmPolicy(self.options.get("films") or begun.kept, self.options.get("quality") or begun.quality)
 
     def number_of_runs(self, usual: int) -> int:
         """The number of runs: as many as the command line says, but no fewer than the existing campaign has; `usual` if

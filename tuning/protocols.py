@@ -152,10 +152,15 @@ class Protocol:
         return self.discovery in (VISIT_BEFORE, HTTPS_RECORD)
 
     @property
+    def services(self) -> tuple["Protocol", ...]:
+        """All protocols that its servers speak: itself, and the alternative if there is one."""
+        other = self.alternative_service
+        return (self, other) if other else (self,)
+
+    @property
     def http_versions(self) -> tuple[str, ...]:
         """The versions of HTTP that requests may use."""
-        other = self.alternative_service
-        return (self.http_version, *([other.http_version] if other else ()))
+        return tuple(one.http_version for one in self.services)
 
     @property
     def browser_knows_servers(self) -> bool:

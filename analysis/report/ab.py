@@ -1,7 +1,6 @@
 """The comparison of two settings for readers: sentences, tables, the page, a summary in Markdown, and JSON for
 continuous integration."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -191,14 +190,13 @@ def document(change: SettingsChange) -> dict[str, Any]:
 
 def _side(change: SettingsChange, side: Side, name: str) -> dict[str, Any]:
     settings, runs = change.campaign.settings, change.both.runs
-    browsers: Mapping[str, Any] = {settings.first_browser: settings.browser, **settings.further_browsers}
     of_side = runs[runs["protocol"] == name]
     return {
         "setting": side.text,
         "protocol": side.protocol,
         "protocol_settings": settings.protocols.get(side.protocol, {}),
         "browser": side.browser,
-        "browser_settings": browsers.get(side.browser, {}),
+        "browser_settings": settings.settings_of_browsers.get(side.browser, {}),
         "sites": {site: settings.sites.get(site, {}).get("sha256") for site in side.sites},
         "attempts": len(of_side),
         "valid_runs": int(of_side["valid"].sum()),
@@ -240,7 +238,7 @@ def _plain(text: str) -> str:
     """`text` as Markdown that shows it as it is, in one line: names and reasons may be of strangers."""
     for letter in "\\`*_[]<>|#":
         text = text.replace(letter, f"\\{letter}")
-    return " ".join(text.split()) if text != "---" else text
+    return " ".join(text.split())
 
 
 def _code(text: str) -> str:

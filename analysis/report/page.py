@@ -116,7 +116,7 @@ def page_basics(document: CampaignDocument) -> dict[str, Any]:
         "campaign_versions": document.versions,
         "machine": {**document.machine, **lane_facts(document)},
         "settings": document.settings,
-        "browsers": {document.settings.first_browser: document.settings.browser, **document.settings.further_browsers},
+        "browsers": document.settings.settings_of_browsers,
         "begun_at": document.begun_at,
         "open_tables": OPEN_TABLES,
         "broad_columns": BROAD_COLUMNS,

@@ -98,7 +98,6 @@ def measured(
     from eyelevel.measuring import carry_out, no_announcement
     from measure.campaign.results import require_resumable
 
-    is_planned = budget_s is not None and not original and options["runs"] is None
     unnamed = unnamed_variables(original, options, DECISIVE)
     after_s = PAGE_S if budget_s else 0.0
     how = MeasuringOptions.take(options, again=again, unnamed=unnamed, budget_s=budget_s, after_s=after_s)
@@ -107,8 +106,7 @@ def measured(
         settings = replace(campaign.settings(), lanes=original.settings.lanes, at_once=original.settings.at_once)
         require_resumable(campaign.folder, replace(original, settings=settings), campaign.hypotheses)
         return
-    if is_planned:
-        assert budget_s is not None
+    if budget_s is not None and not original and options["runs"] is None:
         campaign = replace(campaign, lanes=lanes_of_campaign(campaign, how))
         campaign = replace(campaign, runs=affordable_runs(campaign, budget_s - PAGE_S, validates=how.validate))
     carry_out(campaign, how, console, announcement=no_announcement if original else announcement)

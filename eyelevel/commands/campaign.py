@@ -82,7 +82,7 @@ def measured(options: dict[str, Any], console: Console, again: str = "") -> tupl
         from measure.campaign.resuming import resume_from_package
 
         in_package = read_document(package) or CampaignDocument()
-        require_named_builds(in_package.settings.settings_of_browsers, options["browser"])
+        require_named_builds(in_package.settings.settings_of_browsers.values(), options["browser"])
         if resume_from_package(package, folder):
             print_line(console, f"resumed from {package}")
     original = document_of(folder, "", command_of)
@@ -159,7 +159,7 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     from browsers import registry
     from tuning.devices import on_devices
 
-    registry.require_named_builds(document.settings.settings_of_browsers, wanted)
+    registry.require_named_builds(document.settings.settings_of_browsers.values(), wanted)
     if wanted is None and wanted_devices is None:
         return list(document.settings.browsers) or [DEFAULT_BROWSER]
     names = on_devices(registry.chosen_browsers(wanted or DEFAULT_BROWSER), wanted_devices or DESKTOP)

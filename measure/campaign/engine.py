@@ -1,10 +1,10 @@
 """Measures a campaign: hands its open runs, block by block, to a `place`, and does what must follow each block."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
+from pathlib import Path
 
 from base.ownership import give_to_caller
 from dataset.plan import Enough, PlannedBlock, never_enough
@@ -15,7 +15,7 @@ from measure.campaign.block import Block, apply_policy
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.expectations import Expectation, judge
-from measure.campaign.forecast import Forecast, forecast, forecast_of_cells, require_space
+from measure.campaign.forecast import Forecast, RunModel, forecast, require_space, run_seconds
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.place import Place, Work, measure_here
@@ -97,23 +97,16 @@ class PlannedRuns:
 
     def forecast(self) -> Forecast:
         """The time and space that the open runs will take, with all lanes in use."""
-        campaign = self._campaign
-        return forecast(
-            self.open_runs(),
-            self._results.rows,
-            campaign.folder,
-            campaign.run_model(),
-            campaign.lanes.runs_at_once,
-        )
+        return forecast(*self._forecast_of())
 
     def run_seconds(self) -> dict[Cell, float]:
         """Cell → how long an open run of it will take on average, with all lanes in use."""
-        campaign, runs = self._campaign, self.open_runs()
-        numbers = Counter(run.cell for run in runs)
-        of_cells = forecast_of_cells(
-            runs, self._results.rows, campaign.folder, campaign.run_model(), campaign.lanes.runs_at_once
-        )
-        return {cell: total.seconds / numbers[cell] for cell, total in of_cells.items()}
+        return run_seconds(*self._forecast_of())
+
+    def _forecast_of(self) -> tuple[list[Run], Sequence[Row], Path, RunModel, Callable[[str], int]]:
+        campaign = self._campaign
+        model, at_once = campaign.run_model(), campaign.lanes.runs_at_once
+        return self.open_runs(), self._results.rows, campaign.folder, model, at_once
 
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""

@@ -1,17 +1,18 @@
 """How much time and disk space a campaign will take: from its runs so far, otherwise from a model of its networks."""
 
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 
 from base.errors import EyelevelError
+from base.structure import structured
 from base.words import in_bytes
 from browsers.browsertime.configuration import QUIET_MS
 from dataset.durations import mean_seconds, pace_seconds
-from dataset.table import Cell, Row, Run
+from dataset.table import CampaignDocument, Cell, Row, Run
 from films.policy import FilmPolicy
 from tuning.networks import Network
 
@@ -67,6 +68,19 @@ class RunModel:
     films: FilmPolicy
     filmed: bool = True
     seconds: float | None = None
+
+    @classmethod
+    def of(cls, document: CampaignDocument) -> "RunModel":
+        """The model of the campaign with this `document`. Raises EyelevelError, KeyError or TypeError if the document
+        is of another version, or lacks facts on a site."""
+        settings = document.settings
+        return cls(
+            {name: document.site_facts[name]["bytes"] for name in settings.sites},
+            {name: structured(values, Network, name) for name, values in settings.networks.items()},
+            FilmPolicy(**document.films),
+            settings.filmed,
+            settings.seconds_of_run,
+        )
 
     def knows(self, cell: Cell) -> bool:
         """Whether the site and the network of `cell` are known."""
@@ -151,6 +165,19 @@ def forecast_of_cells(
             one[kind] = means.get(run.cell) or predicted(*kind).slower(median(ratios[run.network]))
         totals[run.cell] += one[kind]
     return totals
+
+
+def run_seconds(
+    runs: Sequence[Run],
+    rows: Sequence[Row],
+    folder: Path,
+    model: RunModel,
+    runs_at_once: Callable[[str], int] | None = None,
+) -> dict[Cell, float]:
+    """Cell → how long a run of it takes on average, of `runs`, as `forecast_of_cells` has them."""
+    numbers = Counter(run.cell for run in runs)
+    of_cells = forecast_of_cells(runs, rows, folder, model, runs_at_once)
+    return {cell: total.seconds / numbers[cell] for cell, total in of_cells.items()}
 
 
 def require_space(needed: float, folder: Path) -> None:

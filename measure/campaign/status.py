@@ -13,17 +13,14 @@ from rich.table import Table
 
 from base.errors import EyelevelError
 from base.files import lock_holder
-from base.structure import structured
 from base.words import in_bytes, plural
 from dataset.plan import Enough, never_enough, read_plan
 from dataset.reasons import MANY_REJECTED
 from dataset.run_files import ATTEMPT
 from dataset.table import GIVEN_UP, GivenUp, Row, Run, read_given_up, read_rows, require_document
-from films.policy import FilmPolicy
 from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast
 from measure.campaign.store import FolderStore
 from measure.host.lanes import Lanes
-from tuning.networks import Network
 
 # At most this many given-up sites are named.
 NAMED_SITES = 3
@@ -73,11 +70,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     open_runs = tuple(run for run in unmeasured if run not in given_up and run not in saved)
     lanes = Lanes(document.settings.lanes, at_once=document.settings.at_once)
     try:
-        page_bytes = {name: document.site_facts[name]["bytes"] for name in document.settings.sites}
-        films = FilmPolicy(**document.films)
-        networks = {name: structured(values, Network, name) for name, values in document.settings.networks.items()}
-        model = RunModel(page_bytes, networks, films, document.settings.filmed, document.settings.seconds_of_run)
-        expected = forecast(open_runs, rows, folder, model, lanes.runs_at_once)
+        expected = forecast(open_runs, rows, folder, RunModel.of(document), lanes.runs_at_once)
     except (EyelevelError, KeyError, TypeError):  # a network has keys of another version, or a site no facts
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))

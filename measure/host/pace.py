@@ -21,6 +21,7 @@ import psutil
 from base.errors import EyelevelError
 from browsers.contract import Browser
 from measure.host.device_index import HERE, PREFIX, limits, says_what_is_missing
+from measure.host.process_files import command_line
 from measure.host.quota import Hierarchy, new_group
 from tuning.devices import Device
 
@@ -70,7 +71,10 @@ class PacedProcesses:
         if outside := self.outside():
             raise EyelevelError(f"{len(outside)} processes of the load ran without their limit of the processor")
         if not self.cores() <= {*cores}:
-            raise EyelevelError(f"a limited process could run on more than the processors {sorted(cores)}")
+            raise EyelevelError(
+                f"a limited process could run on more than the processors {sorted(cores)}; use Linux 6.2 or later, or "
+                "control groups (cgroups) of version 1"
+            )
 
     def parts(self) -> set[str | None]:
         """The parts that have a limited process."""
@@ -128,7 +132,7 @@ def paced(
     browser_cores = cores_of(device, cores)
 
     def part_of(process: int) -> str | None:
-        return browser.part(_command(process))
+        return browser.part(command_line(process))
 
     with _limited(root, part_of, PARTS_BEFORE, pace.share, pace.share * device.cores) as processes:
         yield
@@ -203,13 +207,6 @@ def _runs_outside(process: int, group: str) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return not flags & PF_EXITING
-
-
-def _command(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def _statistics(file: Path) -> dict[str, int]:

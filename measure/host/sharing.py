@@ -32,7 +32,8 @@ class Sharing:
     """A load's view of the loads that share its processors. This class is for a load that has them to itself."""
 
     is_shared = False
-    # The idle priority at which a load's servers and browser start; None: they start at ordinary priority.
+    # The idle priority at which the servers and the browser of the next load start, so that they take only time that no
+    # other load needs; None: they start at ordinary priority.
     idle: IdlePriority | None = None
     # Whether the last load started at idle priority; None if it had its processors to itself.
     started_idle: bool | None = None
@@ -60,15 +61,11 @@ ALONE = Sharing()
 
 
 class SharedProcessors(Sharing):
-    """The loads that share processors and take turns by the files in `folder`. Their servers and browsers
-    start at `idle` priority, if given, so that they take only time that no other load needs."""
+    """A load's view of the loads that take turns by the files in `folder`."""
 
     is_shared = True
 
-    def __init__(
-        self, folder: Path, idle: IdlePriority | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.idle = idle
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._start, self._wanted, self._loads = folder / START, folder / WANTED, folder / LOADS
         self._clock = clock
         self._began_s: float | None = None

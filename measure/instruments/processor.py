@@ -31,6 +31,7 @@ from browsers.contract import PARTS, Browser
 from browsers.registry import browser_named
 from dataset.columns import Column
 from dataset.run_files import PROCESSOR
+from measure.host.process_files import command_line, kernel_file
 from measure.host.process_times import Account, kernel_account
 from measure.instruments.contract import FinishedRun, Instrument, ObservedLoad, Readings
 from replay.spec import SERVERS as SERVERS_FOLDER
@@ -63,7 +64,6 @@ MOST_SHARE = 0.005
 # A new process may still execute another program (execve(2)), so its role is determined again in its first LOOKS
 # samples.
 LOOKS = 10
-FILE_BYTES = 1 << 14
 # Positions in /proc/PID/stat (proc_pid_stat(5)), counted from the first field after the process's name.
 PARENT, THREADS, START_TIME = 1, 17, 19
 
@@ -77,19 +77,19 @@ class Birth(NamedTuple):
 
 def kernels_birth_of(process: int) -> Birth | None:
     """The birth of `process`, read from the kernel; None if it has ended."""
-    fields = _kernel_file(process, "stat").rpartition(b")")[2].split()
+    fields = kernel_file(process, "stat").rpartition(b")")[2].split()
     return Birth(int(fields[PARENT]), int(fields[START_TIME])) if fields else None
 
 
 def threads_of(process: int) -> int:
     """How many threads `process` has; 0 if it has ended."""
-    fields = _kernel_file(process, "stat").rpartition(b")")[2].split()
+    fields = kernel_file(process, "stat").rpartition(b")")[2].split()
     return int(fields[THREADS]) if fields else 0
 
 
 def role_of(process: int, browser: Browser, server_programs: Collection[str]) -> str:
     """The role of `process` in a load with these programs."""
-    command = _command(process)
+    command = command_line(process)
     if START_JAILER in command:
         return REST  # although the rest of the line is that of the program in the jail
     program = Path(command.partition(" ")[0]).name.rstrip(":")
@@ -108,7 +108,7 @@ def _is_in_servers_jail(process: int) -> bool:
     """Whether the nearest jail around `process` is that of a server."""
     while birth := kernels_birth_of(process):
         process = birth.parent
-        if START_JAILER in (command := _command(process)):
+        if START_JAILER in (command := command_line(process)):
             return f" --writable {SERVERS_FOLDER}" in command
     return False
 
@@ -228,26 +228,6 @@ class Sampler:
 
     def _role(self, process: int) -> str:
         return role_of(process, self._browser, self._server_programs)
-
-
-def _command(process: int) -> str:
-    """The command line of `process`; empty if it has ended."""
-    return _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
-
-
-def _kernel_file(process: int, name: str) -> bytes:
-    """The content of a file that the kernel has about `process`; empty if the process has ended."""
-    # os.open: reading through Path takes four times as long.
-    try:
-        descriptor = os.open(f"/proc/{process}/{name}", os.O_RDONLY)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, FILE_BYTES)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

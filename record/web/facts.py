@@ -6,7 +6,7 @@ of 1024 bytes; HTTP Archive counts header fields, too. A third party is another 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,7 +58,7 @@ def facts(recording: Recording) -> Facts:
         if kind := _kind(exchange):
             kinds[kind].append(exchange)
     page = _page(recording)
-    site, width = _domain(recording.url), recording.viewport or (1366, 768)
+    site, viewport = _domain(recording.url), recording.viewport or (1366, 768)
     third = [one for one in recording.exchanges if _domain(one.url) != site]
     scripts = [_text(one) for one in kinds["js"]]
     inserted = sum(match.count('"') // 2 for text in scripts for match in INSERTED.findall(text))
@@ -76,7 +76,7 @@ def facts(recording: Recording) -> Facts:
         "servers": len({one.recorded_ip for one in recording.exchanges}),
         "third_party_domains": len({_domain(one.url) for one in third}),
         "blocking_ms": sum(max(0, int(ms) - TASK_MS) for text in scripts for ms in WORK.findall(text)),
-        "shift": round(100 * sum(int(high) for text in scripts for high in PROMO.findall(text)) / max(width), 1),
+        "shift": round(100 * sum(int(high) for text in scripts for high in PROMO.findall(text)) / max(viewport), 1),
         "unsized_images": sum("width" not in one for one in page.having("img")),
         "cookies": sum(name.lower() == "set-cookie" for one in recording.exchanges for name, _ in one.response.headers),
         "injected": round(100 * inserted / max(1, len(kinds["js"])), 1),
@@ -156,8 +156,8 @@ def _typed(exchanges: Iterable[Exchange], form: str) -> int:
 
 
 def _think_ms(exchange: Exchange, rtts: Mapping[str, Any]) -> float:
-    known: Callable[[str], float] = lambda ip: rtts[ip].rtt_ms if ip in rtts else 0.0  # noqa: E731
-    return round(max(0.0, (exchange.ttfb_ms or 0.0) - known(exchange.recorded_ip)), 1)
+    rtt = rtts.get(exchange.recorded_ip)
+    return round(max(0.0, (exchange.ttfb_ms or 0.0) - (rtt.rtt_ms if rtt else 0.0)), 1)
 
 
 def _host(url: str) -> str:

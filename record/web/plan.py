@@ -21,7 +21,7 @@ FIRST_NETWORK, THIRD_NETWORK = "192.0.2", "203.0.113"
 # The largest script and the largest image of a page, so that its bytes are spread over several.
 LARGEST = {"js": 235 * KB, "css": 140 * KB, "image": 900 * KB}
 SVG_SHARE, GIF_SHARE = 0.064, 0.187
-# The part of a page's files of a kind whose sizes depend on the page.
+# The part of a page's files of a kind, the largest, whose sizes depend on the page: a ninth.
 TOP = 0.11
 RASTER = (("jpg", 0.4), ("png", 0.375), ("webp", 0.205), ("avif", 0.02))
 # Larger pictures are JPEG and PNG; these encoders are slow.
@@ -49,8 +49,8 @@ class Item:
     """A request, and `children` that its response causes.
 
     `kind`: html, css, js, image, font, data, beacon, redirect or media. `size`: of its body, in bytes. `mode`: how a
-    script is included (sync, defer, async, module, bottom, or inserted), or an image (hero, content, background,
-    script). `form`: the format of an image or a font.
+    script is included (sync, defer, async, module, bottom, or inserted), or an image (hero, content, or script, which
+    asks for it). `form`: the format of an image or a font.
     """
 
     kind: str
@@ -413,7 +413,7 @@ def spread(marginal: Marginal, count: int, total: int, largest: int, skip: float
     usual = [marginal.value(_inside(share)) for share in reversed(shares)]
     middle = marginal.values[2]
 
-    # The largest eighth has what the others leave, if that is not less than theirs.
+    # The largest ninth has what the others leave, if that is not less than theirs.
     top = max(1, round(TOP * count))
     rest = total - KB * sum(usual[top:])
     if count > top and top * KB * usual[top] <= rest <= top * largest * 0.9:

@@ -2,7 +2,6 @@
 
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -56,12 +55,3 @@ def marginals() -> dict[str, Marginal]:
     """The tables of marginals.toml, by name."""
     tables = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return {name: Marginal(**{**table, "values": tuple(table.get("values", ()))}) for name, table in tables.items()}
-
-
-def percentile(numbers: Iterable[float], level: float) -> float:
-    """A percentile of `numbers`, of which the i-th of n has the level (i - ½)/n (Hazen), so that equally spaced draws
-    have the percentiles they are drawn from."""
-    ordered = sorted(numbers)
-    place = min(max(level / 100 * len(ordered) - 0.5, 0.0), len(ordered) - 1.0)
-    low = min(int(place), len(ordered) - 2) if len(ordered) > 1 else 0
-    return ordered[low] + (place - low) * (ordered[min(low + 1, len(ordered) - 1)] - ordered[low])

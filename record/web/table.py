@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from record.web.facts import Facts
-from record.web.quantiles import Marginal, marginals, percentile
+import numpy as np
+from scipy.stats import spearmanr
 
-# A number fits if it is this near to the published one, as a share of it, or if it is one unit off.
+from record.web.facts import Facts
+from record.web.quantiles import Marginal, marginals
+
+# A number fits if it is this near to the published one, as a share of it, or if it is at most one unit off.
 SHARE = 0.10
 # The whole of which a share is one: a marginal's `of` → the fact that counts it; None: it counts pages.
 WHOLES: dict[str, str | None] = {
@@ -17,7 +20,6 @@ WHOLES: dict[str, str | None] = {
     "scripts": "js_requests",
     "scripts in HTML": "scripts_in_html",
     "images": "image_requests",
-    "fonts": "font_requests",
     "servers": "servers",
 }
 # The pages that do not count, if a share is one of fewer: those with one of these facts.
@@ -48,7 +50,7 @@ class Row:
     marginal: Marginal
     ours: tuple[float, ...]
     tolerance: float
-    """How far off a share may be, in percentage points: that of one page, if it is one of few."""
+    """How far off a number may be: one unit; a share of few pages, half a page, so the nearest number of pages fits."""
 
     @property
     def published(self) -> tuple[float, ...]:
@@ -71,9 +73,9 @@ class Row:
 
     @property
     def fits(self) -> bool:
-        """Whether each of our numbers is within 10 % or one unit of the published one."""
+        """Whether each of our numbers is within 10 % or the tolerance of the published one."""
         pairs = zip(self.published, self.ours, strict=True)
-        return all(abs(ours - there) <= max(SHARE * there, self.tolerance) for there, ours in pairs)
+        return all(round(abs(ours - there), 2) <= max(SHARE * there, self.tolerance) for there, ours in pairs)
 
 
 def rows(pages: Mapping[str, Facts]) -> list[Row]:
@@ -84,29 +86,25 @@ def rows(pages: Mapping[str, Facts]) -> list[Row]:
 def _row(name: str, marginal: Marginal, pages: Sequence[Facts]) -> Row:
     if marginal.values:
         numbers = [page[name] for page in pages] if marginal.over == "pages" else _flat(page[name] for page in pages)
-        return Row(
-            name, marginal, tuple(round(percentile(numbers, level), 2) for level in marginal.levels), marginal.unit
-        )
+        ours = tuple(round(one, 2) for one in percentiles(numbers, marginal.levels))
+        return Row(name, marginal, ours, marginal.unit)
     count = WHOLES[marginal.of]
     among = [page for page in pages if not any(page[fact] for fact in WITHOUT.get(marginal.of, ()))]
     whole = len(among) if count is None else sum(page[count] for page in among)
     share = 100 * sum(page[name] for page in among) / whole
-    return Row(name, marginal, (round(share, 1),), max(marginal.unit, 100 / whole))
+    return Row(name, marginal, (round(share, 1),), max(marginal.unit, 50 / whole))
+
+
+def percentiles(numbers: Sequence[float], levels: Sequence[int]) -> list[float]:
+    """Percentiles of `numbers`, of which the i-th of n has the level (i - ½)/n (Hazen), so that equally spaced draws
+    have the percentiles they are drawn from."""
+    values: list[float] = np.percentile(numbers, levels, method="hazen").tolist()
+    return values
 
 
 def correlation(pages: Mapping[str, Facts], first: str, second: str) -> float:
     """Spearman's rank correlation of two numbers of pages."""
-    ranks = [_ranks([page[name] for page in pages.values()]) for name in (first, second)]
-    middle = (len(pages) - 1) / 2
-    product = sum((one - middle) * (other - middle) for one, other in zip(*ranks, strict=True))
-    squares = [sum((rank - middle) ** 2 for rank in some) for some in ranks]
-    return float(product / (squares[0] * squares[1]) ** 0.5)
-
-
-def _ranks(numbers: Sequence[float]) -> list[float]:
-    """The ranks of `numbers`, from 0; equal ones have their mean."""
-    ordered = sorted(numbers)
-    return [ordered.index(number) + (ordered.count(number) - 1) / 2 for number in numbers]
+    return float(spearmanr(*([page[name] for page in pages.values()] for name in (first, second))).statistic)
 
 
 def _flat(lists: Iterable[Sequence[float]]) -> list[float]:

@@ -1,9 +1,7 @@
 """The dose: what the processor does to QUIC's gain, from loads with all and with a part of it."""
 
 from base.late import late
-from base.options import Option
-from films.policy import ALL_FILMS, KEPT, QUALITIES
-from studies.study import Study
+from studies.study import FILM_OPTIONS, Study
 
 PROTOCOLS = ("tcp+", "quic")
 
@@ -21,10 +19,7 @@ STUDY = Study(
     """,
     campaign=late("studies.dose.measure:campaign"),
     section=late("studies.dose.section:section"),
-    options=(
-        Option("--films", "Films to keep after their metrics are computed.", choices=KEPT, usual=ALL_FILMS.kept),
-        Option("--quality", "Quality of the films that are kept.", choices=QUALITIES, usual=ALL_FILMS.quality),
-    ),
+    options=FILM_OPTIONS,
     usual={"--proto": " and ".join(PROTOCOLS)},
     validates=True,
 )

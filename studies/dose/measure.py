@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError, Misuse
-from films.policy import FilmPolicy
 from measure.campaign.method import Method
 from measure.host.device_index import limits
 from measure.run.load import Observers
@@ -57,12 +56,10 @@ def campaign(request: Request, limits: Callable[[], AbstractContextManager[objec
     companions = {
         name: tuple(product([name + suffix for suffix in further], planned.selection.protocols)) for name in plain
     }
-    films = FilmPolicy(**(request.document.films if request.document else {}))
-    kept, quality = (request.options.get(name) for name in ("films", "quality"))
     planned = replace(
         planned,
         loading=Loading(browser=request.browser_name),
-        films=FilmPolicy(kept or films.kept, quality or films.quality),
+        films=request.films,
         selection=replace(planned.selection, networks=plain),
         companions=companions,
     )

@@ -51,7 +51,7 @@ def lead(rows: pd.DataFrame) -> str:
     of_all = rows_of(rows, pages=ALL_PAGES)
     metric = next(name for name in METRICS if (of_all["metric"] == name).any())
     *of_shares, unwaited = records(rows_of(of_all, metric=metric))
-    parts = [f"{_change(row)} with {_percent(row['share'])}" for row in of_shares]
+    parts = [f"{_change(row)} with {level(row['share'])}" for row in of_shares]
     end = "not extrapolated to no waiting" if unwaited["refusal"] else f"{_change(unwaited)} extrapolated to no waiting"
     text = (
         f"{label(metric)} of {pair_label(first['compared'], first['reference'])} on {label(first['network'])}, by the "
@@ -65,10 +65,6 @@ def lead(rows: pd.DataFrame) -> str:
         names = [_of_group(label(row["metric"]), row["pages"]) for row in records(changed)]
         text += f" Whether it is faster depends on the processor: {listing(names)}."
     return text
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.0f} %"
 
 
 def _of_group(text: str, pages: str) -> str:
@@ -92,7 +88,7 @@ def refusals(table: pd.DataFrame) -> list[str]:
 
 def explanation(hypotheses: Hypotheses) -> str:
     """How to read the numbers."""
-    shares = listing([_percent(one) for one in SHARES])
+    shares = listing([level(one) for one in SHARES])
     return (
         f"Each block loads a page over all protocols with {shares} of the processor for the browser and the servers, "
         "in random order; the emulated network and the film have all of it. A share of waiting is the part of the time "
@@ -124,7 +120,7 @@ def change_table(table: pd.DataFrame, confidence: str) -> ReportTable:
     columns: dict[Any, Any] = {
         "network": ("network", label), "pages": "pages", "metric": ("metric", label),
         ("reference", "compared"): ("between", lambda first, second: f"{label(first)} → {label(second)}"),
-        "share": ("processor", lambda value: _percent(value) if value > 0 else UNWAITED),
+        "share": ("processor", lambda value: level(value) if value > 0 else UNWAITED),
         "waiting": ("share of waiting", share), "sites": "sites", "blocks": "blocks", "gain": ("change", percent),
         ("gain_low", "gain_high"): (f"{confidence} interval", percent_interval),
         "p_corrected": ("corrected p", p_value),

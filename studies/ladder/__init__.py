@@ -2,8 +2,7 @@
 
 from base.late import late
 from base.options import Option
-from films.policy import ALL_FILMS, KEPT, QUALITIES
-from studies.study import Study
+from studies.study import FILM_OPTIONS, Study
 
 RUNS = 5
 
@@ -25,8 +24,7 @@ STUDY = Study(
     section=late("studies.ladder.section:section"),
     options=(
         Option("--conditions", "Conditions measured in the same blocks: arq, slow, unknown, or none.", usual="all"),
-        Option("--films", "Films to keep after their metrics are computed.", choices=KEPT, usual=ALL_FILMS.kept),
-        Option("--quality", "Quality of the films that are kept.", choices=QUALITIES, usual=ALL_FILMS.quality),
+        *FILM_OPTIONS,
     ),
     usual={"--proto": "all rungs", "--runs": str(RUNS)},
     validates=True,

@@ -12,13 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.errors import EyelevelError, Misuse
 from base.processes import last_line_of
 from base.text import unknown
-from films.policy import FilmPolicy
 from measure.campaign.campaign import Campaign, Selection
 from measure.campaign.method import Method
 from measure.run.aliases import choose_protocols
@@ -26,8 +24,7 @@ from measure.run.load import Observers
 from measure.run.setting import Loading, Setting
 from record.collection import choose_sites
 from record.site import Site
-from replay import ReplaySpec
-from replay import run as replay
+from replay.trial import require_replayed
 from studies.campaign import study_campaign
 from studies.ladder import RUNS
 from studies.ladder.rungs import (
@@ -90,8 +87,7 @@ def replay_refusal(site: Site, name: str) -> str:
     """Why this machine cannot serve `site` over the protocol `name`, according to a short replay; empty if it can."""
     try:
         (served,) = choose_protocols([name], protocols.load())
-        with TemporaryDirectory(prefix="ladder-") as folder:
-            replay(ReplaySpec(site.folder, Network("probe", min_rtt_ms=0), served, Path(folder) / "requests"), ["true"])
+        require_replayed(site, served)
     except EyelevelError as error:
         return str(error)
     return ""
@@ -232,12 +228,10 @@ def ladder_campaign(request: Request, scope: Scope) -> Campaign:
         )
         for name in plain
     }
-    films = FilmPolicy(**(request.document.films if request.document else {}))
-    kept, quality = (request.options.get(name) for name in ("films", "quality"))
     return replace(
         planned,
         loading=Loading(browser=request.browser_name),
-        films=FilmPolicy(kept or films.kept, quality or films.quality),
+        films=request.films,
         selection=Selection(planned.selection.sites, plain, tuple(scope.rungs)),
         companions=companions,
         study={

@@ -1,9 +1,7 @@
 """The order of service: what the order in which a QUIC server sends its responses changes for pages."""
 
 from base.late import late
-from base.options import Option
-from films.policy import ALL_FILMS, KEPT, QUALITIES
-from studies.study import Study
+from studies.study import FILM_OPTIONS, Study
 
 STUDY = Study(
     name="order",
@@ -20,10 +18,7 @@ STUDY = Study(
     campaign=late("studies.order.measure:campaign"),
     section=late("studies.order.section:section"),
     pages=late("studies.order.pages:site"),
-    options=(
-        Option("--films", "Films to keep after their metrics are computed.", choices=KEPT, usual=ALL_FILMS.kept),
-        Option("--quality", "Quality of the films that are kept.", choices=QUALITIES, usual=ALL_FILMS.quality),
-    ),
+    options=FILM_OPTIONS,
     usual={"--proto": "all orders, and tcp+lowat"},
     validates=True,
 )

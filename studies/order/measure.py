@@ -10,7 +10,6 @@ from base.files import write_json
 from browsers.contract import StreamRequest
 from browsers.registry import browser_named
 from dataset.navigation import Navigation, read_navigation
-from films.policy import FilmPolicy
 from measure.campaign.method import Method
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
@@ -63,11 +62,9 @@ def campaign(request: Request) -> Measurement:
     names = request.names("proto", "protocols", PROTOCOLS)
     over = names if isinstance(names, str) else ",".join(names)
     planned = study_campaign(replace(request, proto=over), STUDY, OrderMethod())
-    films = FilmPolicy(**(request.document.films if request.document else {}))
-    kept, quality = (request.options.get(name) for name in ("films", "quality"))
     planned = replace(
         planned,
         loading=Loading(browser=request.browser_name),
-        films=FilmPolicy(kept or films.kept, quality or films.quality),
+        films=request.films,
     )
     return Measurement(planned, summary=lambda: [f"measured: {planned.folder}"])

@@ -178,6 +178,12 @@ def test_the_map_of_the_test_kit_has_every_module() -> None:
     assert [path.stem for path in folder.glob("*.py") if path.stem[0] != "_" and f"`{path.stem}`" not in text] == []
 
 
+def test_the_list_of_proofs_has_every_one() -> None:
+    text = (PROJECT / "docs" / "contributors" / "tests.md").read_text()
+    proofs = [path.name for path in (PROJECT / "tests" / "proof").glob("test_*.py")]
+    assert [name for name in proofs if f"`{name}`" not in text] == []
+
+
 def test_the_readme_is_short_and_shows_a_result_first() -> None:
     text = README.read_text()
     assert len(text.split()) < 700

@@ -83,9 +83,7 @@ def test_a_campaign_that_cannot_be_limited_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def groups() -> Path:
-    """The folder where groups are made; skips the test if they cannot be, as in most containers."""
-    if subprocess.run([sys.executable, "-m", "measure.host.quota", "0.5", "true"], capture_output=True).returncode:
-        pytest.skip("need control groups that can be written")
+    """The folder where groups are made."""
     return hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
 
 
@@ -126,6 +124,7 @@ def limits_of(groups: Path) -> list[str]:
     return limits
 
 
+@pytest.mark.needs_control_groups
 @pytest.mark.parametrize(("share", "limits"), [(0.5, ("5000", "5000 10000")), (1.0, ("-1", "max 100000", "max 10000"))])
 def test_only_processes_with_a_part_are_limited(
     share: float, limits: tuple[str, ...], groups: Path, tree: "subprocess.Popen[bytes]"
@@ -138,6 +137,7 @@ def test_only_processes_with_a_part_are_limited(
     assert [(account["share"], account["programs"]) for account in kept] == [(share, ["sleep"])]
 
 
+@pytest.mark.needs_control_groups
 def test_a_share_that_is_not_applied_fails_the_load(groups: Path, tree: "subprocess.Popen[bytes]") -> None:
     with (
         pytest.raises(EyelevelError, match="no process of its own for its renderer"),
@@ -156,6 +156,7 @@ def test_a_share_that_is_not_applied_fails_the_load(groups: Path, tree: "subproc
         pass
 
 
+@pytest.mark.needs_control_groups
 def test_no_other_load_takes_a_group_for_abandoned_before_it_is_released(
     groups: Path, tree: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +174,7 @@ def test_no_other_load_takes_a_group_for_abandoned_before_it_is_released(
 
 
 @pytest.mark.needs_namespaces
+@pytest.mark.needs_control_groups
 @pytest.mark.needs_browser
 @pytest.mark.loads
 def test_a_load_has_its_share(groups: Path, tmp_path: Path) -> None:

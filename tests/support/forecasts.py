@@ -13,25 +13,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from base.structure import structured
 from dataset.durations import elapsed_seconds
-from dataset.table import Row, Run, read_rows, require_document
-from films.policy import FilmPolicy
+from dataset.table import Row, read_rows, require_document
 from measure.campaign.block import Judgement
-from measure.campaign.forecast import RunModel, forecast_of_cells
+from measure.campaign.forecast import RunModel, run_seconds
 from measure.campaign.progress import ProgressDisplay
-from tuning.networks import Network
 
 # The shares of a campaign's attempts after which its forecast is looked at.
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75)
-
-
-def model_of(folder: Path) -> RunModel:
-    """The model that the campaign in `folder` had before its first run, by today's code."""
-    document = require_document(folder)
-    page_bytes = {name: facts["bytes"] for name, facts in document.site_facts.items()}
-    networks = {name: structured(values, Network, name) for name, values in document.settings.networks.items()}
-    return RunModel(page_bytes, networks, FilmPolicy(**document.films), document.settings.filmed)
 
 
 def ratios(rows: Sequence[Row], model: RunModel, shares: Sequence[float] = SHARES) -> list[float]:
@@ -47,23 +36,17 @@ def ratios(rows: Sequence[Row], model: RunModel, shares: Sequence[float] = SHARE
     for place in range(len(rows)):
         if place == 0 or rows[place].block != rows[place - 1].block:
             open_runs = [run for run in last if last[run] >= place]
-            display.expects(_run_seconds(open_runs, rows[:place], model))
+            display.expects(run_seconds(open_runs, rows[:place], Path("no-such-folder"), model))
         expected_s += [spent_s + (display.seconds_left() or 0.0)] * places.count(place)
         spent_s += elapsed_s[rows[place].folder]
         display.notify(Judgement(rows[place], given_up=last[rows[place].of] == place))
     return [seconds / spent_s for seconds in expected_s]
 
 
-def _run_seconds(runs: Sequence[Run], rows: Sequence[Row], model: RunModel) -> dict[tuple[str, str], float]:
-    cells = [run.cell for run in runs]
-    of_cells = forecast_of_cells(runs, rows, Path("no-such-folder"), model)
-    return {cell: total.seconds / cells.count(cell) for cell, total in of_cells.items()}
-
-
 def main(folders: Sequence[str]) -> None:
     print("forecast / real time after", *(f"{share:>4.0%}" for share in SHARES), "of the attempts")
     for folder in map(Path, folders):
-        rows, model = read_rows(folder), model_of(folder)
+        rows, model = read_rows(folder), RunModel.of(require_document(folder))
         rounds = sorted({row.run for row in rows})
         parts = [(folder.name, rows)]
         if len(rounds) < 5:

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -71,6 +72,12 @@ def _has_namespaces() -> bool:
 
 
 @cache
+def _has_control_groups() -> bool:
+    command = [sys.executable, "-m", "measure.host.quota", "0.5", "true"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@cache
 def _has_large_buffers() -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         hold_everything(receiver)
@@ -115,6 +122,12 @@ NEEDS = (
         "the kernel's stamps of packets",
         "run `make test` as root, too",
         lambda: _has_namespaces() and _is_installed("mm-net") and "kernel stamps" in timekeeping(),
+    ),
+    Need(
+        "control_groups",
+        "control groups for processor time that can be written",
+        "run `make test` as root, outside of most containers",
+        _has_control_groups,
     ),
     Need("root", "another user than their own", "run `make test` as root, too", lambda: os.geteuid() == 0),
     Need("shells", "the shells", "run `make setup`", lambda: _is_installed("mm-net", "mm-delay", "mm-link", "mm-loss")),

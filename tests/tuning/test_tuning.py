@@ -18,7 +18,7 @@ from measure.run.aliases import choose_protocols
 from replay.hops.registry import require_served_on
 from replay.shells.ours import shell
 from replay.spec import ReplaySpec
-from servers.registry import require_served, server_of, servers_of
+from servers.registry import require_served, server_of
 from tuning import kernel, networks, protocols
 from tuning.settings import USER_FOLDER, choose
 
@@ -238,7 +238,7 @@ def test_a_protocol_has_all_of_its_alternative_with_what_its_server_needs() -> N
     assert cold.alternative_service == quic and warm.alternative_service == quic
     assert cold.http_versions == ("h2", "h3") and known["tcp+"].http_versions == ("h2",)
     assert known["tcp+"].alternative_service is None
-    assert [server.name for server in servers_of(cold)] == ["nginx", "quic_server"]
+    assert [server_of(one).name for one in cold.services] == ["nginx", "quic_server"]
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 import pytest
 from factories import ROW, rejected
 from rich.console import Console
-from support.forecasts import model_of, ratios
+from support.forecasts import ratios
 from support.scripted import row_of
 
 from base.places import PROJECT
 from base.words import clock_in
 from dataset.reasons import Reason
-from dataset.table import GivenUp, Run, read_rows
+from dataset.table import GivenUp, Run, read_rows, require_document
 from measure.campaign.block import Beginning, Judgement, Notice
-from measure.campaign.forecast import Forecast
+from measure.campaign.forecast import Forecast, RunModel
 from measure.campaign.progress import ProgressDisplay
 from measure.host.lanes import Lanes
 
@@ -74,7 +74,8 @@ def test_an_attempt_that_is_made_again_leaves_its_run_open(display: ProgressDisp
 def test_the_time_of_the_reference_s_round_was_known_after_a_tenth_of_it(one: int) -> None:
     folder = PROJECT / "data" / "reference"
     rows = [row for row in read_rows(folder) if row.run == one]
-    for share, ratio in zip((0.1, 0.25, 0.5), ratios(rows, model_of(folder), (0.1, 0.25, 0.5)), strict=True):
+    model = RunModel.of(require_document(folder))
+    for share, ratio in zip((0.1, 0.25, 0.5), ratios(rows, model, (0.1, 0.25, 0.5)), strict=True):
         assert ratio == pytest.approx(1, abs=0.13), share
 
 

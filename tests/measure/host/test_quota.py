@@ -49,16 +49,7 @@ def is_running(process: int) -> bool:
         return False
 
 
-@pytest.fixture(scope="module")
-def can_limit() -> None:
-    """Skip the test if control groups cannot be written, as in most containers."""
-    if subprocess.run(
-        [sys.executable, "-m", "measure.host.quota", "0.5", "true"], capture_output=True, check=False
-    ).returncode:
-        pytest.skip("need control groups that can be written")
-
-
-@pytest.mark.usefixtures("can_limit")
+@pytest.mark.needs_control_groups
 def test_a_command_gets_its_share_and_leaves_no_group() -> None:
     done = subprocess.run([*QUOTA, "0.3", sys.executable, "-c", BURN], capture_output=True, text=True, check=True)
     # The command gets less next to other programs, and its start takes some of its first periods.
@@ -87,7 +78,7 @@ def test_a_group_that_another_command_took_for_abandoned_is_made_again(
         assert group.exists()
 
 
-@pytest.mark.usefixtures("can_limit")
+@pytest.mark.needs_control_groups
 def test_the_status_is_the_commands_and_what_it_leaves_running_is_killed() -> None:
     script = "sleep 100 & echo $!; exit 3"
     done = subprocess.run([*QUOTA, "0.5", "sh", "-c", script], stdout=subprocess.PIPE, text=True, check=False)
@@ -96,7 +87,7 @@ def test_the_status_is_the_commands_and_what_it_leaves_running_is_killed() -> No
     assert not groups()
 
 
-@pytest.mark.usefixtures("can_limit")
+@pytest.mark.needs_control_groups
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_limit_ends_with_its_command_or_with_the_next_one(number: signal.Signals) -> None:
     command = [*QUOTA, "0.5", "sh", "-c", "echo $$; exec sleep 100"]

@@ -1,7 +1,6 @@
 """A page on a phone: the data that it sees, and the pace of the browser."""
 
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -43,12 +42,11 @@ def site(tmp_path: Path) -> Site:
 
 @pytest.fixture
 def place() -> Path:
-    """The folder where groups are made; skips the test if they cannot be, as in most containers."""
-    if subprocess.run([sys.executable, "-m", "measure.host.quota", "0.5", "true"], capture_output=True).returncode:
-        pytest.skip("need control groups that can be written")
+    """The folder where groups are made."""
     return hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
 
 
+@pytest.mark.needs_control_groups
 def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(place: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
@@ -66,6 +64,7 @@ def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(place: Pa
 
 
 @pytest.mark.needs_namespaces
+@pytest.mark.needs_control_groups
 @pytest.mark.needs_browser
 @pytest.mark.loads
 @pytest.mark.timing  # otherwise the processor keeps no pace

@@ -159,7 +159,8 @@ def test_a_load_that_starves_at_idle_priority_gets_ordinary_priority(
     monkeypatch.setattr("measure.run.load.Load", partial(Load, begin=begin))
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     setting = Setting(site, networks.load()["mss"], protocols.load()["tcp"])
-    sharing = SharedProcessors(tmp_path, Starving())
+    sharing = SharedProcessors(tmp_path)
+    sharing.idle = Starving()
     assert load(setting, tmp_path, moments=Moments(sharing=sharing)) is None
     assert sharing.started_idle is False
 
@@ -176,8 +177,8 @@ def test_a_load_that_shares_processors_is_prepared_at_idle_priority(
     monkeypatch.setattr("measure.run.load.Load", partial(Load, begin=begin))
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     setting = Setting(site, networks.load()["mss"], protocols.load()["tcp"])
-    idle = Policy()
-    shared = SharedProcessors(tmp_path, idle)
+    shared = SharedProcessors(tmp_path)
+    shared.idle = idle = Policy()
     shared.concurrent_loads = 2.0  # of the load before
     for sharing in (ALONE, shared):
         assert load(setting, tmp_path, moments=Moments(sharing=sharing)) == "it is not begun"
