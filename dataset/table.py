@@ -10,10 +10,9 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from pathlib import Path
-from typing import Any
-
-import cattrs
+from typing import TYPE_CHECKING, Any
 
 from base.errors import EyelevelError
 from base.files import write_json
@@ -25,6 +24,10 @@ from dataset.reading import read_object, read_text
 from dataset.reasons import Reason
 from dataset.settings import CampaignSettings
 from tuning.defaults import DEFAULT_BROWSER
+
+# As in `base.structure`, only those that convert wait for cattrs.
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
@@ -202,16 +205,21 @@ def _row(cells: Mapping[str, str], metrics: Iterable[str], readings: Iterable[st
         "metrics": {name: cells.get(name, "") for name in metrics},
         "readings": {name: cells[name] for name in readings},
     }
-    return _CELLS.structure({**cells, **nested}, Row)
+    return _converter().structure({**cells, **nested}, Row)
 
 
-# Converts a cell's text to a value of its type.
-_CELLS = cattrs.Converter(detailed_validation=False)
-_CELLS.register_structure_hook(bool, lambda cell, _: _truth(cell))
-_CELLS.register_structure_hook(float | None, lambda cell, _: float(cell) if cell else None)
-_CELLS.register_structure_hook(str | float | None, lambda cell, _: _reading(cell))
-_CELLS.register_structure_hook(int | None, lambda cell, _: int(cell) if cell else None)
-_CELLS.register_structure_hook(Reason | None, lambda cell, _: Reason.parse(cell))
+@cache
+def _converter() -> "Converter":
+    """Converts a cell's text to a value of its type."""
+    from cattrs import Converter
+
+    converter = Converter(detailed_validation=False)
+    converter.register_structure_hook(bool, lambda cell, _: _truth(cell))
+    converter.register_structure_hook(float | None, lambda cell, _: float(cell) if cell else None)
+    converter.register_structure_hook(str | float | None, lambda cell, _: _reading(cell))
+    converter.register_structure_hook(int | None, lambda cell, _: int(cell) if cell else None)
+    converter.register_structure_hook(Reason | None, lambda cell, _: Reason.parse(cell))
+    return converter
 
 
 def _reading(cell: str) -> str | float | None:

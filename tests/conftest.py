@@ -195,7 +195,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Timing tests are last and may fail once; among tests that run side by side, slow ones are first.
     """
-    missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(PROOF_TIMEOUT_S))
@@ -203,6 +202,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=1))
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_browser")
+    # Only what these tests need is looked for: that takes a part of a second.
+    marks = {mark.name for item in items for mark in item.iter_markers()}
+    missing = [need for need in NEEDS if need.mark in marks and not need.is_met()]
+    for item in items:
         if reasons := [need.reason for need in missing if item.get_closest_marker(need.mark)]:
             item.add_marker(pytest.mark.skip(reason=reasons[0]), append=False)
     yield

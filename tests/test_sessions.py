@@ -30,11 +30,14 @@ def environment_with(**variables: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": f"{PROJECT}:{TESTS}", **variables}
 
 
-def session(folder: Path, text: str, *options: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests in `text` in a new session."""
-    (folder / "test_it.py").write_text(text)
+def session(
+    folder: Path, files: dict[str, str], *options: str | Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the tests in `files`, names and texts, in a new session."""
+    for name, text in files.items():
+        (folder / name).write_text(text)
     return subprocess.run(
-        command_of(folder, *options, folder / "test_it.py"),
+        command_of(folder, *options, *(folder / name for name in files)),
         env=environment_with(**environment),
         cwd=PROJECT,
         capture_output=True,
@@ -63,7 +66,7 @@ def test_that_fails_and_whose_fixture_waits(thing):
 
 
 def test_a_test_that_hangs_fails_and_what_it_left_is_reported_and_ended(tmp_path: Path) -> None:
-    done = session(tmp_path, HANGING, "-p", "no:randomly", "--timeout=1", EYELEVEL_TEST_AGAIN_S="1")
+    done = session(tmp_path, {"test_it.py": HANGING}, "-p", "no:randomly", "--timeout=1", EYELEVEL_TEST_AGAIN_S="1")
     assert done.returncode == 1
     assert "2 failed, 1 error" in done.stdout
     pid = int(done.stdout.partition("started ")[2].split()[0])
@@ -81,15 +84,6 @@ def test_a_child_can_be_interrupted():
 """
 
 
-def test_children_of_tests_can_be_interrupted_where_a_script_ignores_sigint(tmp_path: Path) -> None:
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which children inherit
-    try:
-        done = session(tmp_path, INTERRUPTED)
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    assert "1 passed" in done.stdout, done.stdout
-
-
 SKIPPING = """
 import pytest
 
@@ -99,25 +93,16 @@ def test_that_needs_it(number):
     pass
 """
 
+FAILING_ONCE = """
+import pytest
+from pathlib import Path
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["alone", "side by side"])
-def test_what_is_skipped_is_counted_with_how_to_get_it(tmp_path: Path, options: list[str]) -> None:
-    done = session(tmp_path, SKIPPING, *options, EYELEVEL_CORPUS=str(tmp_path))
-    (corpus,) = (need for need in NEEDS if need.name == "corpus")
-    assert f"skipped: 3 {corpus.reason}" in done.stdout.splitlines()
-    assert "EYELEVEL_CORPUS=" in corpus.reason
-
-
-def test_every_need_is_a_mark_that_says_how_to_get_it(tmp_path: Path) -> None:
-    marks = session(tmp_path, "", "--markers").stdout
-    for need in NEEDS:
-        assert f"@pytest.mark.{need.mark}: needs {need.noun} ({need.remedy})" in marks
-
-
-def test_the_longest_files_are_there() -> None:
-    names = {path.name for path in TESTS.rglob("test_*.py")}
-    assert [name for name in LONGEST if name not in names] == []
-
+{mark}
+def test_that_fails_at_first():
+    first = not (been := Path(__file__ + ".been")).exists()
+    been.touch()
+    assert not first
+"""
 
 TIMED = """
 import time
@@ -130,19 +115,70 @@ def test_that_notes_when_it_ran(number):
     time.sleep(0.1)
     print("interval", "{mark}", begin, time.monotonic())
 """
+TIMING_MARK, *LANES = [
+    "@pytest.mark.timing",
+    *(f"@pytest.mark.loads(group='g',lane={lane})" for lane in range(2)),
+]
+MIXED = {
+    "test_interrupted.py": INTERRUPTED,
+    "test_skipping.py": SKIPPING,
+    "test_timing.py": FAILING_ONCE.format(mark=TIMING_MARK),
+    "test_other.py": FAILING_ONCE.format(mark=""),
+    "test_a.py": TIMED.format(mark=TIMING_MARK),
+    "test_b.py": TIMED.format(mark=LANES[0]),
+    "test_c.py": TIMED.format(mark=LANES[1]),
+    "test_d.py": TIMED.format(mark=TIMING_MARK),
+}
 
 
-def test_timing_tests_run_after_all_others_and_beside_none(tmp_path: Path) -> None:
-    timing, one, other = "@pytest.mark.timing", *(f"@pytest.mark.loads(group='g',lane={lane})" for lane in range(2))
-    for name, mark in ("test_a.py", timing), ("test_b.py", one), ("test_c.py", other), ("test_d.py", timing):
-        (tmp_path / name).write_text(TIMED.format(mark=mark))
-    done = session(tmp_path, "", "-n", "3", "-rP", tmp_path)
-    lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("interval ")]
+@pytest.fixture(scope="module", params=[[], ["-n", "3"]], ids=["one by one", "side by side"])
+def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What a session with all kinds of tests prints, which a script started that ignores SIGINT."""
+    folder = tmp_path_factory.mktemp("mixed")
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which children inherit
+    try:
+        done = session(folder, MIXED, "-rpP", *request.param, EYELEVEL_CORPUS=str(folder))
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    return done.stdout.splitlines()
+
+
+def test_children_of_tests_can_be_interrupted_where_a_script_ignores_sigint(printed: list[str]) -> None:
+    passed = [line for line in printed if line.startswith("PASSED ")]
+    assert [line for line in passed if line.endswith("test_interrupted.py::test_a_child_can_be_interrupted")], printed
+
+
+def test_what_is_skipped_is_counted_with_how_to_get_it(printed: list[str]) -> None:
+    (corpus,) = (need for need in NEEDS if need.name == "corpus")
+    assert f"skipped: 3 {corpus.reason}" in printed
+    assert "EYELEVEL_CORPUS=" in corpus.reason
+
+
+def test_a_timing_test_may_fail_once_and_is_named_and_no_other_may(printed: list[str]) -> None:
+    # All others pass: those that note when they ran, and the one that interrupts its child.
+    assert "1 failed, 18 passed, 3 skipped, 1 rerun" in printed[-1], printed
+    at = printed.index("retried: 1 timing tests")
+    assert printed[at + 1] == "retried: test_timing.py::test_that_fails_at_first"
+
+
+def test_timing_tests_run_after_all_others_and_beside_none(printed: list[str]) -> None:
+    lines = [line.split()[1:] for line in printed if line.startswith("interval ")]
     intervals = sorted((float(begin), float(end), mark) for mark, begin, end in lines)
-    assert [mark for _, _, mark in intervals[-8:]] == [timing] * 8, done.stdout
-    assert {mark for _, _, mark in intervals[:-8]} == {one, other}
+    assert [mark for _, _, mark in intervals[-8:]] == [TIMING_MARK] * 8, printed
+    assert {mark for _, _, mark in intervals[:-8]} == {*LANES}
     ends = [end for _, end, _ in intervals]
     assert all(begin >= max(ends[: 8 + number]) for number, (begin, _, _) in enumerate(intervals[-8:]))
+
+
+def test_every_need_is_a_mark_that_says_how_to_get_it(pytestconfig: pytest.Config) -> None:
+    marks = pytestconfig.getini("markers")
+    for need in NEEDS:
+        assert f"{need.mark}: needs {need.noun} ({need.remedy})" in marks
+
+
+def test_the_longest_files_are_there() -> None:
+    names = {path.name for path in TESTS.rglob("test_*.py")}
+    assert [name for name in LONGEST if name not in names] == []
 
 
 ALONE = """
@@ -176,33 +212,10 @@ def test_sessions_of_all_checkouts_wait_for_a_timing_test_and_tests_of_one_for_n
 @pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["one by one", "side by side"])
 def test_a_folder_of_locks_that_does_not_exist_is_an_error_in_one_line(tmp_path: Path, options: list[str]) -> None:
     missing = tmp_path / "missing"
-    done = session(tmp_path, "", *options, **{VARIABLE: str(missing)})
+    done = session(tmp_path, {}, *options, tmp_path, **{VARIABLE: str(missing)})
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     line = f"ERROR: {VARIABLE} names {missing}, which is no folder; create it, or unset {VARIABLE}"
     assert done.stderr.split("\n") == [line, "", ""] and done.stdout == ""
-
-
-FAILING_ONCE = """
-import pytest
-from pathlib import Path
-
-{mark}
-def test_that_fails_at_first():
-    first = not (been := Path(__file__ + ".been")).exists()
-    been.touch()
-    assert not first
-"""
-
-
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one by one", "side by side"])
-def test_a_timing_test_may_fail_once_and_is_named_and_no_other_may(tmp_path: Path, options: list[str]) -> None:
-    for name, mark in ("test_timing.py", "@pytest.mark.timing"), ("test_other.py", ""):
-        (tmp_path / name).write_text(FAILING_ONCE.format(mark=mark))
-    done = session(tmp_path, "", *options, tmp_path)
-    lines = done.stdout.splitlines()
-    assert "1 failed, 1 passed, 1 rerun" in lines[-1], done.stdout
-    at = lines.index("retried: 1 timing tests")
-    assert lines[at + 1] == "retried: test_timing.py::test_that_fails_at_first"
 
 
 STARTING = """

@@ -303,7 +303,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def testbed(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """The testbed with all toys, an imported site, and a campaign on it over two protocols."""
+    """The testbed with all toys."""
     folder = tmp_path_factory.mktemp("toys")
     testbed = Checkout(folder)
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
@@ -319,18 +319,18 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     testbed.enter("tuning/protocols.py", AFTER, KEY)
     testbed.enter("dataset/settings.py", "class LoadSettings:\n", SETTING)
     testbed.enter("eyelevel/options.py", "OPTIONS: tuple[Option, ...] = (\n", OPTION)
-    recording = folder / "toys.toy"
-    recording.write_text(json.dumps(PAGES))
-    imported = testbed.eyelevel("import", recording)
-    assert imported.returncode == 0, imported.stderr
-    options = ["--sites", "toys", "--net", "toy", "--proto", "tcp,toy", "--browser", "toy"]
-    testbed.measure(*options, "--greeting", "hello")
     return testbed
 
 
 @pytest.fixture(scope="module")
-def campaign(testbed: Checkout) -> Path:
-    return testbed.results / "try"
+def campaign(testbed: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign on an imported site over two protocols."""
+    recording = tmp_path_factory.mktemp("recording") / "toys.toy"
+    recording.write_text(json.dumps(PAGES))
+    imported = testbed.eyelevel("import", recording)
+    assert imported.returncode == 0, imported.stderr
+    options = ["--sites", "toys", "--net", "toy", "--proto", "tcp,toy", "--browser", "toy"]
+    return testbed.measure(*options, "--greeting", "hello")
 
 
 @pytest.mark.timeout(LIMIT_S)
@@ -368,9 +368,10 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     assert document["columns"]["toy_devices"]["description"] == "how many devices the browser saw"
     # The campaign keeps the option's value.
     assert document["settings"]["greeting"] == "hello"
-    again: list[str | Path] = ["campaign", "--campaign", "try", "--results", testbed.results, "--no-validate"]
-    assert testbed.eyelevel(*again).returncode == 0
-    assert "greeting was hello, is none" in testbed.eyelevel(*again, "--greeting", "none").stderr
+    again: list[str | Path] = ["campaign", "--campaign", "try", "--results", testbed.results, "--estimate"]
+    same, other = testbed.eyelevel_each(again, [*again, "--greeting", "none"])
+    assert same.exit_code == 0, same.stderr
+    assert "greeting was hello, is none" in other.stderr
     readings = pd.read_csv(campaign / "report" / "tables" / "readings.csv").set_index(["column", "protocol"])
     assert readings.loc[("toy_devices", "tcp"), "mean"] == runs.loc["tcp", "toy_devices"]
     assert "toy_threads" in page
@@ -386,11 +387,13 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
 @pytest.mark.needs_browser
 @pytest.mark.loads
 def test_a_kind_of_hop_is_followed_to_the_report(testbed: Checkout, campaign: Path) -> None:
-    for network, protocol, fault in (
-        ("toy-bbr", "tcp", "toy-bbr: hop.congestion_control of toy must be cubic"),
-        ("toy", "quic", "quic: the hop of toy is a toy for TCP"),
-    ):
-        refusal = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", network, "--proto", protocol)
+    faults = {
+        ("toy-bbr", "tcp"): "toy-bbr: hop.congestion_control of toy must be cubic",
+        ("toy", "quic"): "quic: the hop of toy is a toy for TCP",
+    }
+    begun = ["campaign", "--sites", "demo-light"]
+    refusals = testbed.eyelevel_each(*([*begun, "--net", network, "--proto", protocol] for network, protocol in faults))
+    for refusal, fault in zip(refusals, faults.values(), strict=True):
         assert fault in refusal.stderr
     assert json.loads((campaign / "campaign.json").read_text())["versions"]["toy-hop"] == "toy-hop 1.0"
     runs = pd.read_csv(campaign / "runs.csv")
@@ -416,16 +419,14 @@ def test_an_importer_is_followed_to_the_report(testbed: Checkout, campaign: Path
     assert "toys" in (campaign / "report" / "everything.html").read_text()
 
 
-def test_a_server_refuses_what_it_cannot_do(tmp_path: Path) -> None:
-    testbed = Checkout(tmp_path)
-    (testbed.folder / "servers" / "toy.py").write_text(SERVER)
-    testbed.enter("tuning/protocols.py", AFTER, KEY)
-    testbed.tune("protocols", PROTOCOLS)
-    for protocol, fault in (
-        ("toy-bbr", "congestion_control must be one of cubic for toy, not 'bbr'"),
-        ("toy-many", "most_streams must be one of 7, 100 for toy, not 1000"),
-        ("nginx-streams", "most_streams is not for nginx"),
-    ):
-        refused = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", "dsl", "--proto", protocol)
+def test_a_server_refuses_what_it_cannot_do(testbed: Checkout) -> None:
+    faults = {
+        "toy-bbr": "congestion_control must be one of cubic for toy, not 'bbr'",
+        "toy-many": "most_streams must be one of 7, 100 for toy, not 1000",
+        "nginx-streams": "most_streams is not for nginx",
+    }
+    begun = ["campaign", "--sites", "demo-light", "--net", "dsl"]
+    refusals = testbed.eyelevel_each(*([*begun, "--proto", protocol] for protocol in faults))
+    for refused, (protocol, fault) in zip(refusals, faults.items(), strict=True):
         assert refused.stderr.startswith("eyelevel: ")
         assert refused.stderr.endswith(f"protocols.toml: [{protocol}]: {fault}\n")
