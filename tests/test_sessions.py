@@ -133,7 +133,7 @@ MIXED = {
 
 @pytest.fixture(scope="module", params=[[], ["-n", "3"]], ids=["one by one", "side by side"])
 def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What a session with all kinds of tests prints, which a script started that ignores SIGINT."""
+    """The output of a session with all kinds of tests. A script that ignores SIGINT starts it."""
     folder = tmp_path_factory.mktemp("mixed")
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which children inherit
     try:

@@ -1,10 +1,12 @@
 """A copy of the testbed to which a test adds files, as maintainers would."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from base.places import PROJECT, cache_dir
 
@@ -42,7 +44,31 @@ ReportFigure.write = write
 from eyelevel.program import main
 main()
 """
+# Runs the command lines in its argument (JSON) one after the other; prints the exit status and the errors of each.
+EACH = """
+import json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from eyelevel.program import main
+
+def ended(line):
+    sys.argv = ["eyelevel", *line]
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as errors:
+        try:
+            main()
+        except SystemExit as end:
+            return end.code, errors.getvalue()
+
+print(json.dumps([ended(line) for line in json.loads(sys.argv[1])]))
+"""
 UNOPTIMISED = "profile.release.package.eyelevel-shells.opt-level=0"
+
+
+class Ending(NamedTuple):
+    """How a command ended."""
+
+    status: int
+    errors: str
 
 
 class Checkout:
@@ -118,6 +144,12 @@ class Checkout:
 
     def eyelevel(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
         return self.run(sys.executable, "-m", "eyelevel", *arguments)
+
+    def eyelevel_each(self, *lines: list[str]) -> list[Ending]:
+        """Run the program on each of `lines` of arguments, in one process."""
+        done = self.run(sys.executable, "-c", EACH, json.dumps(lines))
+        assert done.returncode == 0, done.stderr
+        return [Ending(*ending) for ending in json.loads(done.stdout)]
 
     def report(self, folder: Path, *figures: str) -> None:
         """Write the report of the campaign in `folder` with these `figures`; all others are empty files."""
