@@ -17,7 +17,8 @@ claims, and says so. Claims that no campaign can test do not count.
 """
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import product
@@ -32,7 +33,6 @@ from analysis.paper import claim_tests
 from analysis.paper.claim_correlations import few_gain_more, little_influence, metrics_disagree, spread_alike
 from analysis.paper.claim_tests import CORRELATION, GAIN, ROUND_TRIPS, Claim, ClaimInputs, Condition, Test
 from analysis.paper.comparison import PAPER_SITES, read_paper
-from analysis.runs import records, rows_of
 from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.text import label, pair_label, percent, plural
 from base.structure import structured
@@ -84,8 +84,10 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     subject, unit (gain, round trips or correlation), value with low and high (its interval), limit (the threshold in
     words), sites, runs, p_for and p_against (for the claim, and for the opposite), both also corrected, and missing.
     """
-    # Dozens of texts are compared, which is slow with Arrow's arrays.
-    rows, numbers, paper = [], [], read_paper().astype(object)
+    rows, numbers, paper = [], [], defaultdict[tuple[str, ...], dict[str, float]](dict)
+    columns = read_paper()[["network", "value", "kind", "reference", "compared", "metric"]]
+    for network, value, *key in columns.itertuples(index=False):
+        paper[tuple(key)][network] = value
     for name, claim in CLAIMS.items():
         conditions = TESTS[claim.test](inputs, claim)
         tested, is_later = family_of(claim, inputs.hypotheses.origin.declared_at)
@@ -168,12 +170,13 @@ def corrected(
     return p_for, p_against
 
 
-def paper_numbers(claim: Claim, paper: pd.DataFrame) -> str:
-    """The numbers of `paper` (`analysis.paper.comparison.read_paper`) for a claim, in words; empty if it gives none."""
+def paper_numbers(claim: Claim, paper: Mapping[tuple[str, ...], Mapping[str, float]]) -> str:
+    """The numbers of `paper` (kind, reference, compared and metric → network → number) for a claim, in words; empty if
+    it gives none."""
     texts = []
     for pair, metric in product(claim.pairs, claim.metrics):
-        rows = records(rows_of(paper, kind=claim.numbers, **pair._asdict(), metric=metric))
-        values = {row["network"]: PAPER_FORMS[claim.numbers](row["value"]) for row in rows}
+        numbers = paper.get((claim.numbers, *pair, metric), {})
+        values = {name: PAPER_FORMS[claim.numbers](number) for name, number in numbers.items()}
         if places := [f"{label(name)} {values[name]}" for name in claim.networks if name in values]:
             texts.append(f"{pair_label(pair.compared, pair.reference)} in {label(metric)}: {', '.join(places)}")
     return "; ".join(texts)

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse, special, stats
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import lsqr
 
 from analysis.statistics.ratios import MeanRatio
 from analysis.statistics.samples import Array
@@ -21,8 +18,8 @@ from analysis.statistics.samples import Array
 Codes = NDArray[np.int64]
 # A test needs at least this many degrees of freedom for the scatter that no factor explains.
 LEAST_FREEDOM = 4
-# The tolerance with which means are subtracted, and the share of values below which scatter is rounding.
-EXACT, CONSTANT = 1e-12, 1e-9
+# The share of values below which scatter is rounding.
+CONSTANT = 1e-9
 # A factor of which the others leave a smaller share is determined by them.
 SMALL_EFFECT = 1e-6
 
@@ -52,12 +49,12 @@ def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> Factor
     nothing = FactorTest(np.full(levels, np.nan))
     if len(values) < 2:
         return nothing
-    residuals = without(np.column_stack([values, np.eye(levels)[factor]]), others)
+    residuals, means = without(np.column_stack([values, np.eye(levels)[factor]]), others)
     target, dummies = residuals[:, 0], residuals[:, 1:]
     # A level that the other factors determine leaves only rounding errors.
     between = int(np.linalg.matrix_rank(dummies, tol=SMALL_EFFECT * np.sqrt(len(values))))
     effects = np.linalg.lstsq(dummies, target, rcond=SMALL_EFFECT)[0]
-    within = len(values) - _rank(others) - between
+    within = len(values) - means - between
     explained = float(((dummies @ effects) ** 2).sum())
     residual = float(((target - dummies @ effects) ** 2).sum())
     is_exact = residual <= CONSTANT * float((values**2).mean())
@@ -67,30 +64,37 @@ def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> Factor
     return FactorTest(effects - effects.mean(), f, between, within, float(stats.f.sf(f, between, within)))
 
 
-def without(values: Array, factors: Sequence[Codes]) -> Array:
-    """`values` (one row for each value, any columns) less the means of the groups of all `factors`."""
-    ones, rows = np.ones(len(values)), np.arange(len(values))
-    groups = sparse.hstack([sparse.csr_array((ones, (rows, of))) for of in factors], format="csr")
-    means = [lsqr(groups, column, atol=EXACT, btol=EXACT, conlim=0)[0] for column in values.T]
-    return np.asarray(values - groups @ np.stack(means, axis=1))
+def without(values: Array, factors: Sequence[Codes]) -> tuple[Array, int]:
+    """`values` (one row for each value, any columns) less the means of the groups of all `factors`, and the number of
+    independent means. The factor with the most groups is subtracted directly, so the equations are only as many as the
+    groups of the others."""
+    most, *others = sorted(factors, key=lambda of: int(of.max()), reverse=True)
+    groups, sizes = _groups(most), np.bincount(most)
+    means = groups.T / np.maximum(1, sizes)[:, None]
+    residuals, number = values - groups @ (means @ values), np.count_nonzero(sizes)
+    if others:
+        dummies = sparse.hstack([_groups(of) for of in others], format="csr")
+        dummies = dummies - groups @ (means @ dummies)
+        sizes, axes = np.linalg.eigh((dummies.T @ dummies).toarray())
+        is_independent = sizes > CONSTANT
+        axes = axes[:, is_independent] / np.sqrt(sizes[is_independent])
+        residuals = residuals - dummies @ (axes @ (axes.T @ (dummies.T @ residuals)))
+        number += np.count_nonzero(is_independent)
+    return np.asarray(residuals), int(number)
 
 
-def _rank(factors: Sequence[Codes]) -> int:
-    """The number of means that `without` subtracts: each factor after the first has one less for each part of the
-    values that shares no group with the rest."""
-    first, *others = [np.unique(of, return_inverse=True)[1] for of in factors]
-    number = size = int(first.max()) + 1
-    for other in others:
-        nodes = size + int(other.max()) + 1
-        graph = sparse.csr_array((np.ones(len(first)), (first, size + other)), shape=(nodes, nodes))
-        number += nodes - size - connected_components(graph, directed=False)[0]
-    return number
+def _groups(of: Codes) -> sparse.csr_array:
+    """A row for each value, with 1 in the column of its group."""
+    return sparse.csr_array((np.ones(len(of)), of, np.arange(len(of) + 1)), shape=(len(of), int(of.max()) + 1))
 
 
 def normal_scores(values: Array, groups: Codes) -> Array:
     """The normal score of each value's rank within its group; equal values have equal scores."""
-    series = pd.Series(values).groupby(groups)
-    return np.asarray(special.ndtri((series.rank() - 0.5) / series.transform("size")))
+    sizes = np.bincount(groups)
+    # Values are ordered by group first, so the ranks of a group follow those of the groups before it.
+    places = groups * len(values) + np.unique(values, return_inverse=True)[1]
+    ranks = stats.rankdata(places) - (np.cumsum(sizes) - sizes)[groups]
+    return np.asarray(special.ndtri((ranks - 0.5) / sizes[groups]))
 
 
 def carry_over_test(
@@ -105,7 +109,7 @@ def carry_over_test(
     protocol. With two protocols the second load of a block always follows the other protocol; only the first, which
     follows the block before, makes the effect of the previous protocol differ from that of the place.
     """
-    residuals = without(logs[:, None], [block, setting])[:, 0]
+    residuals = without(logs[:, None], [block, setting])[0][:, 0]
     others = [block, setting, place]
     test = factor_test(normal_scores(residuals, site), previous, others)
     # Outliers would decide the size of an effect, so they are drawn in.
@@ -124,7 +128,7 @@ def wander_test(ratios: Array, site: Codes) -> tuple[FactorTest, float, float]:
     blocks, scores = len(ratios), normal_scores(ratios, site)
     number = max(4, round(np.sqrt(blocks) / 2))
     batches = factor_test(scores, np.arange(blocks) * number // max(1, blocks), [site])
-    residuals = without(scores[:, None], [site])[:, 0]
+    residuals = without(scores[:, None], [site])[0][:, 0]
     correlation, p = neighbour_test(residuals, blocks - len(np.unique(site)) - 1)
     # Blocks that are less alike than by chance do not wander.
     one_sided_p = p / 2 if correlation > 0 else 1 - p / 2

@@ -42,11 +42,12 @@ def above_p(ratios: Array) -> float:
     def score(sums: Array) -> Array:
         """The mean over sites divided by its own error, up to a constant factor."""
         total, variance = sums
-        with np.errstate(divide="ignore", invalid="ignore"):
-            constant = np.where(np.abs(total) < SAME, 0, np.inf * total)
-            return np.asarray(np.where(variance > SAME**2, total / np.sqrt(variance), constant))
+        is_constant = variance <= SAME**2
+        scores = total / np.sqrt(np.where(is_constant, 1, variance))
+        scores[is_constant] = np.copysign(np.where(np.abs(total[is_constant]) < SAME, 0, np.inf), total[is_constant])
+        return np.asarray(scores)
 
-    measured = float(score(sum((table[:, 0] for table in tables), np.zeros(2)))) - SAME
+    measured = float(score(sum((table[:, :1] for table in tables), np.zeros((2, 1))))[0]) - SAME
     if 2 ** sum(blocks) <= MOST_EXCHANGES:
         # The exchange of all other blocks negates a score, so half of the exchanges have all scores.
         (half,) = _joined([tables[0][:, ::2], *tables[1:]], MOST_EXCHANGES)

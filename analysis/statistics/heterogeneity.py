@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import gammaincinv, ndtr
 from statsmodels.stats.meta_analysis import combine_effects
 
 from analysis.statistics.contrast_table import holm
@@ -146,7 +146,7 @@ def new_site(sites: SiteRatios, confidence: float) -> tuple[float, float]:
     """
     centres, variances, size = sites.centres, sites.variances, len(sites.centres)
     mean = float(centres.mean())
-    quantiles = stats.chi2.ppf((np.arange(TAUS) + 0.5) / TAUS, size - 1)
+    quantiles = 2 * gammaincinv((size - 1) / 2, (np.arange(TAUS) + 0.5) / TAUS)  # of a chi-squared distribution
     largest = ((centres - mean) ** 2).sum() / quantiles[0]
     if largest == 0:
         tau_squared = np.zeros(1)

@@ -103,7 +103,7 @@ def needed_after(
 
     def power(total: int) -> Array:
         more = total - blocks
-        bound = stats.t.isf(level(total) / 2, freedom_per_block * (total - 1)) * scatters / np.sqrt(total)
+        bound = _t_bound(level(total) / 2, freedom_per_block * (total - 1)) * scatters / np.sqrt(total)
         mean = (blocks * abs(centre) + more * difference) / total
         return np.asarray(special.ndtr((mean - bound) / (scatters * np.sqrt(more) / total)))
 
@@ -112,10 +112,10 @@ def needed_after(
 
 def chance_of_difference(shift: Array, freedom: float, level: float) -> Array:
     """The chance that a t test at the two-sided `level` finds a true mean that is `shift` times its error from 0."""
-    bound = stats.t.isf(level / 2, freedom)
+    bound = _t_bound(level / 2, freedom)
     exact = stats.nct.sf(bound, freedom, shift)
     # The noncentral t cannot be computed far out; there it equals the normal distribution.
-    return np.asarray(np.where(np.isfinite(exact), exact, stats.norm.sf(bound - shift)))
+    return np.asarray(np.where(np.isfinite(exact), exact, special.ndtr(shift - bound)))
 
 
 def detectable_difference(error: float, freedom: float, level: float) -> float:
@@ -137,7 +137,7 @@ def detectable_difference(error: float, freedom: float, level: float) -> float:
 def chance_of_equivalence(margin: float, freedom: float, level: float) -> float:
     """The chance that two one-sided t tests at `level` show a true mean of 0 to be less than `margin` times its error
     from 0."""
-    room = margin - stats.t.isf(level, freedom) / possible_scatters(1, freedom)
+    room = margin - _t_bound(level, freedom) / possible_scatters(1, freedom)
     return float(np.maximum(0, 2 * special.ndtr(room) - 1).mean())
 
 
@@ -146,7 +146,12 @@ def possible_scatters(scatter: float, freedom: float) -> Array:
     if np.isinf(freedom):
         return np.array([scatter])
     places = (np.arange(SCATTERS) + 0.5) / SCATTERS
-    return np.asarray(scatter * np.sqrt(freedom / stats.chi2.ppf(places, freedom)))
+    return np.asarray(scatter * np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, places))))
+
+
+def _t_bound(level: float, freedom: float) -> float:
+    """What Student's t exceeds with the probability `level`."""
+    return float(-special.stdtrit(freedom, level))
 
 
 def _least(power: Callable[[int], Array], first: int, most: int = MOST_BLOCKS) -> float:

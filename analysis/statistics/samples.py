@@ -114,9 +114,10 @@ def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2, ou
     result = np.full((len(sizes), *outputs), np.nan)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for size in np.unique(sizes[(sizes >= least).all(axis=1)], axis=0):
-            cells = np.flatnonzero((sizes == size).all(axis=1))
-            result[cells] = statistic(*(array[cells, :count] for array, count in zip(flat, size, strict=True)))
+        for size in set(map(tuple, sizes.tolist())):
+            if min(size) >= least:
+                cells = np.flatnonzero((sizes == size).all(axis=1))
+                result[cells] = statistic(*(array[cells, :count] for array, count in zip(flat, size, strict=True)))
     return result.reshape((*values[0].shape[:-1], *outputs))
 
 

@@ -81,6 +81,14 @@ def test_several_unbalanced_factors_are_the_additive_model_of_statsmodels() -> N
     assert (test.between, test.within) == (2, table.loc["Residual", "df"])
 
 
+def test_a_factor_that_another_one_determines_counts_for_nothing() -> None:
+    draw = np.random.default_rng(4)
+    site, place = np.repeat(np.arange(7), 9), np.tile(np.arange(3), 21)
+    values = draw.normal(size=63)
+    one, other = (factor_test(values, place, others) for others in ([site], [site // 3, site, site // 2]))
+    assert [other.f, other.p, other.within] == pytest.approx([one.f, one.p, one.within])
+
+
 def test_a_factor_that_the_others_determine_has_no_p_value() -> None:
     draw = np.random.default_rng(3)
     site = np.repeat(np.arange(5), 8)

@@ -1,5 +1,7 @@
 """Means over sites like those of the campaign."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,7 +17,9 @@ from eyelevel.simulate import Truth
 KEY = ["reference", "compared", "network", "metric"]
 
 
+@cache
 def simulated(sites: int = 4) -> Findings:
+    """Findings that tests must not change."""
     truth = Truth(sites=sites, networks=("dsl", "lte"), runs=5, effects={"quic": -0.2})
     return findings_of(simulated_table(truth), hypotheses.load())
 
