@@ -143,19 +143,24 @@ def site_contributions(campaign: CampaignTable) -> pd.DataFrame:
     samples = samples_of(by_condition(campaign))
     tables = []
     for network in samples.networks:
-        gain_of = cache(lambda effect: locations(effect.ratios)[0])
-        for effect in effects_of(samples, network):
-            gain, start = gain_of(effect), effect.start(gain_of)
-            columns = {
-                "blocks": np.isfinite(effect.ratios).sum(axis=-1),
-                "gain": np.expm1(gain),
-                "points": start * np.expm1(gain),
-                "ms": locations(effect.differences_ms)[0],
-                "start": start,
-            }
-            table = frame(columns, site=samples.sites, metric=samples.metrics)
-            key = dict(zip(KEY, effect.key, strict=True))
-            tables.append(table[table["blocks"] > 0].assign(network=network, **key))
+        effects = effects_of(samples, network)
+        if not effects:
+            continue
+        ratios = np.stack([effect.ratios for effect in effects])
+        gain_of = dict(zip(effects, locations(ratios)[0], strict=True))
+        starts = np.stack([effect.start(gain_of.__getitem__) for effect in effects])
+        gains = np.expm1(np.stack(list(gain_of.values())))
+        columns = {
+            "blocks": np.isfinite(ratios).sum(axis=-1),
+            "gain": gains,
+            "points": starts * gains,
+            "ms": locations(np.stack([effect.differences_ms for effect in effects]))[0],
+            "start": starts,
+        }
+        keys = np.repeat([effect.key for effect in effects], gains[0].size, axis=0).T
+        columns |= dict(zip(KEY, keys, strict=True))
+        table = frame(columns, effect=[effect.name for effect in effects], site=samples.sites, metric=samples.metrics)
+        tables.append(table[table["blocks"] > 0].assign(network=network))
     return pd.concat(tables, ignore_index=True)[SITE_COLUMNS] if tables else pd.DataFrame(columns=SITE_COLUMNS)
 
 
