@@ -281,8 +281,15 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fi
         pytest.fail("left behind by the tests:\n  " + "\n  ".join(leaks), pytrace=False)
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """The packaged browser without a window."""
+@pytest.fixture(scope="session")
+def running_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The packaged browser without a window; to start it takes the processor two seconds."""
     with browsing(tmp_path_factory.mktemp("browser")) as session:
         yield session
+
+
+@pytest.fixture(scope="module")
+def browser(running_browser: Browser) -> Iterator[Browser]:
+    """The packaged browser, without pages of other modules."""
+    yield running_browser
+    running_browser.begin_anew()

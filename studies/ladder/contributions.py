@@ -11,9 +11,8 @@ comparison if rungs come from different blocks because runs are missing, or if a
 blocks, locations are robust, and robust locations need not add up.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -67,9 +66,9 @@ class Effect:
         """The values of KEY."""
         return self.kind, self.name, self.below, self.above
 
-    def start(self, centre: Callable[["Effect"], Array]) -> Array:
-        """The share of stock TCP's time at which the effect begins; `centre` returns the centre of log ratios."""
-        return np.exp(sum(map(centre, self.before), np.zeros_like(centre(self))))
+    def start(self, centres: Mapping["Effect", Array]) -> Array:
+        """The share of stock TCP's time at which the effect begins; `centres` has the centres of log ratios."""
+        return np.exp(sum((centres[effect] for effect in self.before), np.zeros_like(centres[self])))
 
 
 def by_condition(campaign: CampaignTable) -> CampaignTable:
@@ -99,8 +98,11 @@ def contributions(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFra
         for effect in of_network
         if effect.kind != WHOLE
     )
-    tables = [_over_sites(samples, network, effects[network], hypotheses, max(1, tests)) for network in effects]
-    tables = [table for table in tables if len(table)]
+    tables = [
+        _over_sites(samples, network, of_network, hypotheses, max(1, tests))
+        for network, of_network in effects.items()
+        if of_network
+    ]
     return pd.concat(tables, ignore_index=True)[COLUMNS] if tables else pd.DataFrame(columns=COLUMNS)
 
 
@@ -108,32 +110,31 @@ def _over_sites(
     samples: Samples, network: str, effects: Sequence[Effect], hypotheses: Hypotheses, tests: int
 ) -> pd.DataFrame:
     """The table of `contributions` for one network; `tests`: how many contributions the correction is over."""
+    is_whole = np.array([effect.kind == WHOLE for effect in effects])[:, None]
     together = 1 - (1 - hypotheses.confidence) / tests
-    ratio_of = cache(lambda effect: mean_over_sites(_by_metric(effect.ratios)))
-    tables = []
-    for effect in effects:
-        level = hypotheses.confidence if effect.kind == WHOLE else together
-        start, blocks = effect.start(lambda one: ratio_of(one).centre), np.isfinite(effect.ratios).sum(axis=-1)
-        ratio, difference = ratio_of(effect), mean_over_sites(_by_metric(effect.differences_ms))
-        gains = contrast_columns(ratio, level, where_known=True)
-        is_judged = np.isin(samples.metrics, METRICS) & (effect.kind != WHOLE)
-        p_corrected = np.where(is_judged, np.minimum(1, tests * gains["p"]), np.nan)
-        columns = {
-            "metric": samples.metrics,
-            **dict(zip(KEY, effect.key, strict=True)),
-            "sites": (blocks > 0).sum(axis=0),
-            "blocks": blocks.sum(axis=0),
-            "blocks_needed": blocks_for_interval(level),
-            **gains,
-            **{name.replace("gain", "points"): start * gains[name] for name in GAIN},
-            **contrast_columns(difference, level, MS, as_share=False, where_known=True),
-            "start": start,
-            "p": gains["p"],
-            "p_corrected": p_corrected,
-            "is_shown": (p_corrected < hypotheses.significant_p) & np.isfinite(gains["gain_low"]),
-        }
-        tables.append(pd.DataFrame(columns))
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+    level = np.where(is_whole, hypotheses.confidence, together)
+    needed = np.where(is_whole, blocks_for_interval(hypotheses.confidence), blocks_for_interval(together))
+    ratios = np.stack([_by_metric(effect.ratios) for effect in effects])
+    ratio = mean_over_sites(ratios)
+    difference = mean_over_sites(np.stack([_by_metric(effect.differences_ms) for effect in effects]))
+    centre_of = dict(zip(effects, ratio.centre, strict=True))
+    start, blocks = _starts(effects, centre_of), np.isfinite(ratios).sum(axis=-1)
+    gains = contrast_columns(ratio, level, where_known=True)
+    is_judged = np.isin(samples.metrics, METRICS) & ~is_whole
+    p_corrected = np.where(is_judged, np.minimum(1, tests * gains["p"]), np.nan)
+    columns = {
+        "sites": (blocks > 0).sum(axis=-1),
+        "blocks": blocks.sum(axis=-1),
+        "blocks_needed": np.broadcast_to(needed, p_corrected.shape),
+        **gains,
+        **{name.replace("gain", "points"): start * gains[name] for name in GAIN},
+        **contrast_columns(difference, level, MS, as_share=False, where_known=True),
+        "start": start,
+        "p": gains["p"],
+        "p_corrected": p_corrected,
+        "is_shown": (p_corrected < hypotheses.significant_p) & np.isfinite(gains["gain_low"]),
+    }
+    table = _frame(effects, columns, metric=samples.metrics)
     return table[table["sites"] > 0].assign(network=network)
 
 
@@ -143,19 +144,21 @@ def site_contributions(campaign: CampaignTable) -> pd.DataFrame:
     samples = samples_of(by_condition(campaign))
     tables = []
     for network in samples.networks:
-        gain_of = cache(lambda effect: locations(effect.ratios)[0])
-        for effect in effects_of(samples, network):
-            gain, start = gain_of(effect), effect.start(gain_of)
-            columns = {
-                "blocks": np.isfinite(effect.ratios).sum(axis=-1),
-                "gain": np.expm1(gain),
-                "points": start * np.expm1(gain),
-                "ms": locations(effect.differences_ms)[0],
-                "start": start,
-            }
-            table = frame(columns, site=samples.sites, metric=samples.metrics)
-            key = dict(zip(KEY, effect.key, strict=True))
-            tables.append(table[table["blocks"] > 0].assign(network=network, **key))
+        effects = effects_of(samples, network)
+        if not effects:
+            continue
+        ratios = np.stack([effect.ratios for effect in effects])
+        logs = locations(ratios)[0]
+        gains, starts = np.expm1(logs), _starts(effects, dict(zip(effects, logs, strict=True)))
+        columns = {
+            "blocks": np.isfinite(ratios).sum(axis=-1),
+            "gain": gains,
+            "points": starts * gains,
+            "ms": locations(np.stack([effect.differences_ms for effect in effects]))[0],
+            "start": starts,
+        }
+        table = _frame(effects, columns, site=samples.sites, metric=samples.metrics)
+        tables.append(table[table["blocks"] > 0].assign(network=network))
     return pd.concat(tables, ignore_index=True)[SITE_COLUMNS] if tables else pd.DataFrame(columns=SITE_COLUMNS)
 
 
@@ -210,6 +213,16 @@ def _difference(kind: str, name: str, one: Effect, other: Effect, before: tuple[
     """The effect of `one` less that of `other`, in the blocks that have both."""
     ratios, differences_ms = one.ratios - other.ratios, one.differences_ms - other.differences_ms
     return Effect(kind, name, one.below, one.above, ratios, differences_ms, before)
+
+
+def _starts(effects: Sequence[Effect], centres: Mapping[Effect, Array]) -> Array:
+    return np.stack([effect.start(centres) for effect in effects])
+
+
+def _frame(effects: Sequence[Effect], columns: Mapping[str, Array], **axes: Sequence[str]) -> pd.DataFrame:
+    """A table with the columns KEY, from arrays whose axes are `effects` and `axes`."""
+    keys = np.repeat([effect.key for effect in effects], columns["start"][0].size, axis=0).T
+    return frame({**dict(zip(KEY, keys, strict=True)), **columns}, effect=[effect.name for effect in effects], **axes)
 
 
 def _by_metric(values: Array) -> Array:

@@ -29,6 +29,16 @@ class Browser(Session):
         messages: list[dict[str, Any]] = self._ask("POST", "/se/log", {"type": "browser"})
         return messages
 
+    def begin_anew(self) -> None:
+        """Leave nothing of the opened pages: their tabs, the settings of these tabs, and their messages."""
+        tab = self._ask("POST", "/window/new", {"type": "tab"})["handle"]
+        for other in self._ask("GET", "/window/handles", {}):
+            if other != tab:
+                self._ask("POST", "/window", {"handle": other})
+                self._ask("DELETE", "/window", {})
+        self._ask("POST", "/window", {"handle": tab})
+        self.console()
+
     def narrow(self, width: int) -> None:
         """Make the page `width` pixels wide."""
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}

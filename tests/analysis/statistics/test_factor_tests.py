@@ -3,9 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.formula.api as smf
 from scipy import stats
-from statsmodels.stats.anova import anova_lm
 from support.analysis_truth import consistent
 
 from analysis.statistics.dependence import (
@@ -72,6 +70,10 @@ def test_one_factor_is_an_analysis_of_variance() -> None:
 
 
 def test_several_unbalanced_factors_are_the_additive_model_of_statsmodels() -> None:
+    # Imported here, since that takes a quarter of a second, and every worker imports this module.
+    import statsmodels.formula.api as smf
+    from statsmodels.stats.anova import anova_lm
+
     draw = np.random.default_rng(2)
     codes = {name: draw.integers(0, levels, 90) for name, levels in (("a", 3), ("b", 7), ("c", 20), ("d", 2))}
     values = draw.normal(0, 1, 90) + codes["a"] + 0.3 * codes["b"]
