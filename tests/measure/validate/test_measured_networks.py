@@ -1,17 +1,14 @@
 """Networks as validation measures them: each passes with its own settings, and fails with those of another network.
 
-The same holds for a probe of a path. Slow cases are in tests/proof.
+Slow cases are in tests/proof.
 """
 
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from support.networks import failures
-from support.paths import probed
-from support.shells import network_namespace
 
 from measure.probe.measurement import NetworkMeasurement
 from measure.validate.network.cross_traffic import FlowMeasurement, judge_cross_traffic, measure_cross_traffic
@@ -43,7 +40,6 @@ SHARE = 1 - (1 - GILBERT_ELLIOTT.loss) ** 2
 ELLIOTT = Network("e", min_rtt_ms=40, loss=SHARE, gilbert_elliott=GILBERT_ELLIOTT, jitter_ms=10)
 BUSY = Network("busy", min_rtt_ms=20, up_mbps=5, down_mbps=20, queue_ms=40, cross_traffic=("cubic", "reno"))
 NAMES = ((1, "cubic"), (2, "reno"))
-LTE = networks.load()["lte"]
 # Generated.
 DELAYS = "time_s,delay_ms,loss\n0,0,0\n0.4,20,0.2\n0.9,5,0\n1.6,40,0.05\n2,0,0\n"
 CHANGING = """
@@ -61,7 +57,6 @@ class Measurements:
     test failed is repeated alone."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
         self._site = write_validation_sites(folder / "sites")[WINDOW_PAGE]
         (folder / "delays.csv").write_text(DELAYS)
         (folder / networks.FILENAME).write_text(CHANGING)
@@ -73,22 +68,17 @@ class Measurements:
             NETWORK: LOST_PACKETS_QUICK,
             OTHER: LOST_PACKETS_QUICK,
         }
-        # Other processes increase the scatter of these.
-        alone = {ELLIOTT: 400, SHAKEN: LOST_PACKETS_QUICK}
-        with ThreadPoolExecutor(2 + len(self._lost_packets)) as pool:
-            profile = pool.submit(self._probed)
-            flows = pool.submit(measure_cross_traffic, BUSY, self._site)
-            measured = {network: pool.submit(self._measured, network) for network in self._lost_packets}
-        self._profiles, self._flows = [profile], [flows]
-        self._networks = {network: [future] for network, future in measured.items()}
-        self._lost_packets |= alone
+        # More processes than these two, which send little while the scatter is measured, would increase it.
+        scattered = {ELLIOTT: 400, SHAKEN: LOST_PACKETS_QUICK}
+        steady, self._lost_packets = self._lost_packets, self._lost_packets | scattered
+        with ThreadPoolExecutor(1 + len(steady)) as pool:
+            self._flows = [pool.submit(measure_cross_traffic, BUSY, self._site)]
+            self._networks = {network: [pool.submit(self._measured, network)] for network in steady}
+        with ThreadPoolExecutor(len(scattered)) as pool:
+            self._networks |= {network: [pool.submit(self._measured, network)] for network in scattered}
 
     def _measured(self, network: Network) -> NetworkMeasurement:
         return measure_network(network, self._site, self._lost_packets[network])
-
-    def _probed(self) -> Network:
-        with network_namespace():  # only this thread enters it
-            return probed(LTE, Path(tempfile.mkdtemp(dir=self._folder)), "--quick")
 
     def of(self, network: Network) -> NetworkMeasurement:
         """A measurement of `network` for which all checks pass."""
@@ -103,10 +93,6 @@ class Measurements:
         flows = self._flows.pop().result() if self._flows else measure_cross_traffic(BUSY, self._site)
         assert failures(judge_cross_traffic(BUSY, flows)) == set(), flows
         return flows
-
-    def profile(self) -> Network:
-        """The network that a quick probe of LTE's path finds."""
-        return self._profiles.pop().result() if self._profiles else self._probed()
 
 
 @pytest.fixture(scope="module")
@@ -207,13 +193,3 @@ def test_flows_fill_the_link_and_are_told_from_others(measurements: Measurements
     ):
         judged = judge_cross_traffic(replace(BUSY, **change), flows)
         assert {check.name for check in judged if not check.passed} == wrong, change
-
-
-def test_the_profile_of_an_emulated_lte_is_lte(measurements: Measurements) -> None:
-    profile = measurements.profile()
-    assert (profile.up_mbps, profile.down_mbps) == pytest.approx((LTE.up_mbps, LTE.down_mbps), rel=0.05)
-    assert profile.min_rtt_ms == pytest.approx(LTE.min_rtt_ms, rel=0.05)
-    assert (profile.up_loss, profile.down_loss) == (0, 0)
-    for queue in (profile.up_queue, profile.down_queue):
-        assert queue and queue.kind == "droptail"
-        assert queue.limit_ms == pytest.approx(LTE.queue_ms, rel=0.05)
