@@ -101,8 +101,8 @@ def test_ping_takes_the_configured_time(shells: str, rtt_ms: float) -> None:
 
 def assert_takes(rtt_ms: float, shown_ms: float, shells: str) -> None:
     # ping shows only three digits, so it may show a time that is too short by one unit of the last digit. Otherwise no
-    # packet may be early. Packets may be late, since the machine must wake processes; but not all of many are, even on a
-    # busy machine.
+    # packet may be early. Packets may be late, since the machine must wake processes; but not all of many are, even if
+    # the machine is busy.
     shown_to_ms = 10 ** (math.floor(math.log10(shown_ms)) - 2)
     assert rtt_ms - shown_to_ms <= shown_ms <= rtt_ms + 1 + 0.3 * shells.count("mm-")
 
