@@ -63,6 +63,10 @@ def world() -> Iterator[None]:
 def give_ipv6() -> None:
     """Give the server an IPv6 address, too; without one, shells do not use IPv6."""
     subprocess.run(["ip", "address", "add", f"{SERVER_V6[0]}/128", "dev", "lo", "nodad"], check=True)
+    # The kernel adds the address's local route some time later, from a work queue.
+    local = ["ip", "-6", "route", "show", "table", "local"]
+    while SERVER_V6[0] not in subprocess.run(local, stdout=subprocess.PIPE, text=True, check=True).stdout:
+        pass
 
 
 def ping_ms(shells: str, count: int = 40, server: tuple[str, int] = SERVER) -> list[float]:
@@ -540,6 +544,7 @@ while True:
 """
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
             server.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+            shells_peer.hold_everything(server)
             server.bind(SERVER)
             server.settimeout(PATIENCE_S)
             shell = subprocess.Popen(
