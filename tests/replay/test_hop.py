@@ -40,6 +40,7 @@ def failures(network: Network, seen: HopMeasurement) -> list[str]:
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_haproxy
+@pytest.mark.timing
 def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     split, control = measure_hop(PROXIED, site), measure_hop(CONTROL, site)
@@ -57,6 +58,7 @@ def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path) -> 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_caddy
+@pytest.mark.timing
 def test_an_edge_answers_in_place_of_the_servers_with_what_they_have(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     seen = measure_hop(EDGE, site)
@@ -67,6 +69,7 @@ def test_an_edge_answers_in_place_of_the_servers_with_what_they_have(tmp_path: P
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_quinn
+@pytest.mark.timing
 def test_a_proxy_of_connect_udp_leads_quic_to_the_servers_and_is_told_from_others(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     seen = measure_hop(TUNNEL, site)
