@@ -10,7 +10,7 @@ SERVER = ("198.18.0.1", PORT)
 SERVER_V6 = ("fd00:198:18::1", PORT)
 
 # How long each bulk transfer lasts, and how much of its beginning is left out.
-TRANSFER_S = 2.8
+TRANSFER_S = 1.8
 WARM_UP_S = 0.8
 
 # Enough to measure a share of lost datagrams, and to compare which ones are lost.

@@ -150,7 +150,6 @@ def test_an_answer_comes_when_all_of_the_request_has_come(protocol: str, tmp_pat
     assert [(answer["status"], answer["length"]) for answer in answers] == [(200, 4)] * len(requests)
 
 
-@pytest.mark.timing
 @pytest.mark.parametrize(
     "protocol",
     [
@@ -168,8 +167,13 @@ def test_servers_take_as_long_as_the_recorded_ones_when_asked_to(protocol: str, 
     )
     site = write_site(Recording(exchanges[0].url, exchanges, {"tool": "test"}), tmp_path / "site")
     requests: list[Request] = [{"method": "GET", "url": exchange.url} for exchange in exchanges]
-    hurried = fetch(site, protocol, requests, tmp_path)
-    taking_time = fetch(site, protocol, requests, tmp_path, think_time=True)
+
+    def least_ms(*, think_time: bool) -> list[float]:
+        """The least of three times of each request: a busy machine makes single answers late."""
+        answers = fetch(site, protocol, 3 * requests, tmp_path, think_time=think_time)
+        return [min(one["ttfb_ms"] for one in answers[number :: len(requests)]) for number in range(len(requests))]
+
+    hurried, taking_time = least_ms(think_time=False), least_ms(think_time=True)
     for wait_ms, at_once, late in zip(waits_ms, hurried, taking_time, strict=True):
-        assert at_once["ttfb_ms"] < 100
-        assert (wait_ms or 0) <= late["ttfb_ms"] < (wait_ms or 0) + 100
+        assert at_once < 100
+        assert (wait_ms or 0) <= late < (wait_ms or 0) + 100

@@ -197,7 +197,7 @@ def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange
 def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_load_is_over(tmp_path: Path) -> None:
     """A return visit is prepared during a visit, and a visit during the second load of the return visit."""
     setting = setting_in(tmp_path)
-    visit = replace(setting, loading=Loading(filmed=False, quiet_ms=QUIET_SIGN_MS + 2000))
+    visit = replace(setting, loading=Loading(filmed=False, quiet_ms=QUIET_SIGN_MS + 1000))
     settings = [visit, replace(visit, protocol=protocols.load()["quic+0rtt"]), visit]
     folders = [tmp_path / name for name in ("visit", "return", "next")]
     for folder in folders:
