@@ -124,6 +124,7 @@ const rtc = async () => {
   await Promise.race([gathered, new Promise(resolve => setTimeout(resolve, 2000))]);
 };
 (async () => {
+  fetch("/held");
   await fetch("https://$rebound/", {mode: "no-cors"});
   urls.forEach(elements);
   await Promise.all([
@@ -144,6 +145,9 @@ const rtc = async () => {
     ice=json.dumps(ICE_SERVERS),
     candidates=json.dumps(CANDIDATES),
 )
+# A visit ends when nothing has been under way for a while, and refused attempts may take longer on a busy machine. So
+# the page over TLS requests something that is answered when it is done.
+DONE = threading.Semaphore(0)
 # The alternative addresses over QUIC that the server announces.
 ALTERNATIVE = f'h3="{LAN}:443", h3="127.0.0.1:{PORT}"'
 
@@ -183,6 +187,10 @@ def serve(folder: Path, host: str, port: int, tls: ssl.SSLContext | None = None)
                     if host == REBOUND:
                         write_hosts(folder, {**HOSTS, REBOUND: LAN})
                 path = request.split(" ")[1] if " " in request else "/"
+                if path == "/done":
+                    DONE.release()
+                elif path == "/held":
+                    DONE.acquire()
                 stream.sendall(answer_of(address, path, secure=tls is not None))
         except OSError:  # a browser may open a connection and abandon it
             pass

@@ -1,5 +1,4 @@
-"""A page is recorded and loaded live on a network: the kept data are those that the network and its servers
-produced."""
+"""A page is loaded live on a network: the kept data are those that the network and its servers produced."""
 
 import os
 import subprocess
@@ -12,30 +11,38 @@ from base.namespaces import namespaced
 from base.places import PROJECT
 from dataset.metrics import time_names
 from measure.live import read_live
-from measure.live.loads import settings_of
-from record.site import Site
+from record.demo import generate
+from record.site import write_site
 from replay.shells.ours import shell
-from servers.certificates import machine_ca_certificate
 from tuning import networks
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
 
 LTE = networks.load()["lte"]
+LOAD = """
+import sys
+from pathlib import Path
+from measure.live.loads import load_live
+from record.live import write_live
+from record.site import Site
+from servers.certificates import machine_ca_certificate
+
+site = Site.load(Path(sys.argv[1]))
+write_live(load_live(site, 1, origin_ca=machine_ca_certificate()), site.folder)
+"""
 
 
 def test_a_live_load_is_kept_with_its_network_protocols_and_round_trips(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)  # the servers and the browser are other users
-    record = ["record", "https://www.demo-light.example/", "--into", str(tmp_path / "sites"), "--live", "1"]
-    record += ["--net", "lte", "--origin-ca", str(machine_ca_certificate())]
+    site = write_site(generate("demo-light", 1), tmp_path / "site")
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(tmp_path), "demo-light", "1"]
-    inside = [*shell(LTE, seed=1), "--", sys.executable, "-m", "eyelevel", *record]
+    inside = [*shell(LTE, seed=1), "--", sys.executable, "-c", LOAD, str(site.folder)]
     command = [*namespaced("net", "mount"), sys.executable, *origin, *inside]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    live = read_live(site := Site.load(tmp_path / "sites" / "demo-light.example"))
+    live = read_live(site)
     assert live and len(live.loads) == 1
-    assert (live.network, live.network_settings) == ("lte", settings_of(LTE))
     assert set(live.loads[0].metrics) == set(time_names())
     assert set(live.loads[0].canary_ms) == {"cpu", "page"}
     assert set(live.requests) == {"h2"} and live.requests["h2"] > 1

@@ -15,8 +15,10 @@ from clients.neighbours import ATTEMPTS, FEW_ATTEMPTS, REBOUND, SECURE_ATTEMPTS
 from base.namespaces import namespaced
 from base.places import PROJECT
 from measure.live import read_live
+from measure.live.loads import settings_of
 from record.site import Site
 from servers.certificates import machine_ca_certificate
+from tuning import networks
 
 NEIGHBOURS = PROJECT / "tests" / "clients" / "neighbours.py"
 
@@ -26,7 +28,7 @@ NEIGHBOURS = PROJECT / "tests" / "clients" / "neighbours.py"
 def test_a_page_that_is_loaded_live_reaches_no_address_that_is_not_public(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)  # the browser is another user
     command = [*namespaced("net", "mount"), sys.executable, NEIGHBOURS, tmp_path, sys.executable, "-m", "eyelevel"]
-    command += ["record", "https://evil.example/", "--into", tmp_path, "--live", "1"]
+    command += ["record", "https://evil.example/", "--into", tmp_path, "--live", "1", "--net", "lte"]
     command += ["--origin-ca", machine_ca_certificate()]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
@@ -46,3 +48,4 @@ def test_a_page_that_is_loaded_live_reaches_no_address_that_is_not_public(tmp_pa
     assert set(site.addresses) == {"evil.example", REBOUND}
     live = read_live(site)
     assert live and set(live.round_trips_ms) == set(site.recorded_ips.values())
+    assert (live.network, live.network_settings) == ("lte", settings_of(networks.load()["lte"]))

@@ -209,25 +209,24 @@ def test_a_page_that_stays_where_it_is_counts_and_what_no_server_could_answer_is
     assert missed == ["https://gone.example/x"]
 
 
-DOTTED = "https://shop.example./"
 # Browsers omit the dot of a host's name in TLS (RFC 6066, section 3), and keep it in the request.
-WITH_WORKER = Case(ANSWERED_BY_WORKER, start=DOTTED, more={"sw.js": SERVICE_WORKER})
-# A redirect to a page that needs client hints, so that everything is requested again.
-TO_HINTS = Case(start=DOTTED, status=302, headers=(("Location", "/hints"),), more={"hints": html("", *HINTS)})
-
-
-def test_what_a_service_worker_answers_is_no_request_to_a_server_though_its_name_ends_with_a_dot(
-    tmp_path: Path,
-) -> None:
-    reason, evidence = loaded(WITH_WORKER, "tcp", tmp_path)
-    assert not reason
-    assert f"{DOTTED}made".encode() in gzip.decompress((tmp_path / HAR).read_bytes())
-    assert not [url for url in requested_urls(tmp_path, evidence.requests) if url.missed]
-    assert evidence.request_counts.served == 2
+DOTTED = "https://shop.example./"
+# A redirect to a page that needs client hints, so that both are requested again. Then a service worker answers.
+TO_HINTS_AND_WORKER = Case(
+    start=DOTTED,
+    status=302,
+    headers=(("Location", "/hints"),),
+    more={"hints": html(ANSWERED_BY_WORKER, *HINTS), "sw.js": SERVICE_WORKER},
+)
 
 
 @pytest.mark.case("page-with-critical-ch")
-def test_a_host_whose_name_ends_with_a_dot_is_reached_after_a_redirect_and_its_page_counts(tmp_path: Path) -> None:
-    reason, evidence = loaded(TO_HINTS, "quic", tmp_path)
+def test_a_host_whose_name_ends_with_a_dot_is_reached_and_what_its_service_worker_answers_is_no_request_to_it(
+    tmp_path: Path,
+) -> None:
+    reason, evidence = loaded(TO_HINTS_AND_WORKER, "quic", tmp_path)
     assert not reason
-    assert evidence.request_counts.served == 4
+    assert f"{DOTTED}made".encode() in gzip.decompress((tmp_path / HAR).read_bytes())
+    assert not [url for url in requested_urls(tmp_path, evidence.requests) if url.missed]
+    # The redirect and the page twice, and the worker's script.
+    assert evidence.request_counts.served == 5
