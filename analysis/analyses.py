@@ -111,6 +111,8 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
     Raises EyelevelError if no run is valid.
     """
     findings = begun(campaign, declaration)
+    # Computed here, this table goes to all processes with the campaign; each analysis there would compute its own.
+    _ = campaign.tried
     for number, stage in enumerate(STAGES):
         jobs = {name: pool.submit(_table, number, name, findings) for name in stage}
         findings = replace(findings, tables={**findings.tables, **{name: job.result() for name, job in jobs.items()}})

@@ -6,12 +6,11 @@ the film or the machine, and those that were withdrawn, say nothing about the pa
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
-from analysis.runs import LANE, MACHINE, CampaignTable, gates, metrics_in, processor_columns_in
+from analysis.runs import LANE, MACHINE, gates, metrics_in, processor_columns_in
 from analysis.samples import blocks_of, sittings_of, starts_of
 from analysis.statistics.samples import Array
 from dataset.gates import KIND_OF_GATE, LOAD, PAGE, SUPERSEDED
@@ -74,12 +73,6 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
         **table[metrics].where(table["valid"]),
     )
     return table.sort_values(["started", "block"], kind="stable", ignore_index=True)
-
-
-@lru_cache(maxsize=1)
-def tried_in(campaign: CampaignTable) -> pd.DataFrame:
-    """`tried_runs` of `campaign`. All analyses of a campaign share this table, so do not change it."""
-    return tried_runs(campaign.runs)
 
 
 def in_places(tried: pd.DataFrame) -> pd.DataFrame:

@@ -592,23 +592,19 @@ def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_files_of_figures")
-def test_a_campaign_without_a_metric_is_reported_without_it(tmp_path: Path) -> None:
-    folder = write(tmp_path / "older", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
+def test_a_report_lacks_the_metric_of_a_missing_column_and_has_an_added_one_by_its_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "METRICS", [*metrics.METRICS, metrics.Metric("area", "px", "Area", lambda _: None)])
+    folder = write(tmp_path / "other", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
     pd.read_csv(folder / "runs.csv").drop(columns=["vc85"]).to_csv(folder / "runs.csv", index=False)
     report(folder)
     assert "The campaign has no column of VC85" in read_page(folder)
     tables = folder / "report" / "tables"
-    assert set(pd.read_csv(tables / "comparisons.csv")["metric"]) == set(metrics.time_names()) - {"vc85"}
+    compared = set(pd.read_csv(tables / "comparisons.csv")["metric"])
+    assert compared == set(metrics.time_names()) - {"vc85"} and "area" in compared
     paper = pd.read_csv(tables / "beside_the_paper.csv")
     assert paper.loc[paper["metric"] == "vc85", "ours"].isna().all()
-
-
-@pytest.mark.usefixtures("without_files_of_figures")
-def test_an_added_metric_is_in_tables_and_figures_by_its_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "METRICS", [*metrics.METRICS, metrics.Metric("area", "px", "Area", lambda _: None)])
-    folder = write(tmp_path / "newer", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
-    report(folder)
-    assert "area" in set(pd.read_csv(folder / "report" / "tables" / "comparisons.csv")["metric"])
     page = read_page(folder, EVERYTHING) + read_page(folder, PAPER)
     assert "<td>Area</td>" in page
     # Differences of metrics other than shares are in the metric's unit, in their table and in the table of all
