@@ -150,7 +150,7 @@ def possible_scatters(scatter: float, freedom: float) -> Array:
 
 
 def _t_bound(level: float, freedom: float) -> float:
-    """What Student's t exceeds with the probability `level`."""
+    """The value that Student's t exceeds with the probability `level`."""
     return float(-special.stdtrit(freedom, level))
 
 
