@@ -1,8 +1,10 @@
 """The kernel's files about a process, below /proc/PID."""
 
 import os
+from functools import partial
 
-MOST_BYTES = 1 << 14
+# How much of a file is read at once; most files are shorter.
+BLOCK_BYTES = 1 << 14
 
 
 def command_line(process: int) -> str:
@@ -18,7 +20,7 @@ def kernel_file(process: int, name: str) -> bytes:
     except OSError:
         return b""
     try:
-        return os.read(descriptor, MOST_BYTES)
+        return b"".join(iter(partial(os.read, descriptor, BLOCK_BYTES), b""))
     except OSError:
         return b""
     finally:
