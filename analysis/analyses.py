@@ -10,7 +10,7 @@ from dataclasses import replace
 import pandas as pd
 
 from analysis import balance, diagnostics, losses, processor, stability
-from analysis.attempts import exclusions
+from analysis.attempts import exclusions, tried_in
 from analysis.findings import Findings, Table
 from analysis.paper.claim_correlations import metric_agreements
 from analysis.paper.claim_tests import ClaimInputs
@@ -112,7 +112,7 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
     """
     findings = begun(campaign, declaration)
     # Computed here, this table goes to all processes with the campaign; each analysis there would compute its own.
-    _ = campaign.tried
+    tried_in(campaign)
     for number, stage in enumerate(STAGES):
         jobs = {name: pool.submit(_table, number, name, findings) for name in stage}
         findings = replace(findings, tables={**findings.tables, **{name: job.result() for name, job in jobs.items()}})

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.runs import LANE, MACHINE, gates, metrics_in, processor_columns_in
+from analysis.runs import LANE, MACHINE, CampaignTable, gates, metrics_in, processor_columns_in
 from analysis.samples import blocks_of, sittings_of, starts_of
 from analysis.statistics.samples import Array
 from dataset.gates import KIND_OF_GATE, LOAD, PAGE, SUPERSEDED
@@ -44,6 +44,13 @@ def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
     excluded = _with_gates(runs.assign(number=runs.groupby(RUN).ngroup()))[~runs["valid"]]
     groups = excluded.groupby(["network", "protocol", "kind", "gate"], sort=False)
     return groups.agg(excluded=("gate", "size"), runs=("number", "nunique"), example=("reason", "first")).reset_index()
+
+
+def tried_in(campaign: CampaignTable) -> pd.DataFrame:
+    """The `tried_runs` of `campaign`. All analyses share this table, so do not change it."""
+    if "tried" not in campaign.kept:
+        campaign.kept["tried"] = tried_runs(campaign.runs)
+    return campaign.kept["tried"]
 
 
 def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import BLOCK, in_places
+from analysis.attempts import BLOCK, in_places, tried_in
 from analysis.runs import CampaignTable
 from analysis.samples import SIDE_BY_SIDE
 from analysis.statistics.dependence import Codes
@@ -39,7 +39,7 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
     same site), within_hour (the share of runs whose gap is at most SIDE_BY_SIDE), both NaN if no starts are known;
     sites (with valid runs of both), single_sites (with valid runs of only one; their names); warning: names of FAULTS.
     """
-    tried = campaign.tried[[*BLOCK, "protocol", "valid", "started"]]
+    tried = tried_in(campaign)[[*BLOCK, "protocol", "valid", "started"]]
     rows = []
     for pair, network in product(pairs, campaign.networks):
         runs = tried[(tried["network"] == network) & tried["protocol"].isin(pair)]
@@ -82,7 +82,7 @@ def _gaps(at: Array, site: Codes, block: Codes, is_compared: Codes) -> Array:
 def places(campaign: CampaignTable) -> pd.DataFrame:
     """How often each protocol was measured at each place of its block: columns network, protocol, and place_1, place_2,
     … (counts of runs with a known start)."""
-    table = in_places(campaign.tried)
+    table = in_places(tried_in(campaign))
     counts = table.pivot_table("block", ["network", "protocol"], "place", aggfunc="size", fill_value=0)
     grid = pd.MultiIndex.from_product([campaign.networks, campaign.protocols], names=["network", "protocol"])
     return counts.reindex(grid[grid.isin(counts.index)]).add_prefix("place_").reset_index().rename_axis(columns=None)
@@ -113,7 +113,7 @@ def place_test(campaign: CampaignTable) -> PlaceTest:
     (1959, Use of contingency tables in the analysis of consumer preference studies), which uses the covariance that the
     counts have if orders are random, extended to blocks with different sets of protocols.
     """
-    table = in_places(campaign.tried)
+    table = in_places(tried_in(campaign))
     protocol, names = pd.factorize(table["protocol"], sort=True)
     place, block = table["place"].to_numpy() - 1, table.groupby(BLOCK).ngroup().to_numpy()
     size = int(place.max(initial=-1)) + 1

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from analysis.attempts import SETTING
+from analysis.attempts import SETTING, tried_in
 from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.samples import missing_times, names_in_order, samples_of
 from analysis.statistics.contrast_table import (
@@ -181,7 +181,7 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
 
 def judged_loads(campaign: CampaignTable) -> pd.DataFrame:
     """The runs that say something about the page (`analysis.attempts.tried_runs`), and whether each was lost."""
-    tried = campaign.tried
+    tried = tried_in(campaign)
     return tried[tried["judged"] & (tried["gate"] != WITHDRAWN)]
 
 

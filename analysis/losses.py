@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import RUN, SETTING, cubes, rejections
+from analysis.attempts import RUN, SETTING, cubes, rejections, tried_in
 from analysis.runs import CampaignTable, records
 from analysis.statistics.contrast_table import holm
 from analysis.statistics.hypotheses import Hypotheses
@@ -47,7 +47,7 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
     The test begins with the protocol that stands out most. If that protocol loses more runs than the others, the test
     leaves it out and compares the others with each other.
     """
-    tried, settings, key = _standing(campaign, campaign.tried), campaign.settings, ["network", "protocol"]
+    tried, settings, key = _standing(campaign, tried_in(campaign)), campaign.settings, ["network", "protocol"]
     networks, sites, protocols = _names(campaign).values()
     grid = pd.MultiIndex.from_product((networks, protocols), names=key)
     table = tried.groupby(key).agg(tried=("valid", "size"), valid=("valid", "sum"), lost=("lost", "sum")).reindex(grid)
@@ -110,7 +110,7 @@ def rejection_tests(campaign: CampaignTable) -> pd.DataFrame:
     that counts, by `DURATIONS`; ties count half; NaN if unknown), longer_p_corrected (one-sided, of a share above 0.5);
     warning: MORE, LONGER, both or none. Both p values are Bonferroni's over the two tests on all networks and kinds.
     """
-    tried, attempts = (_standing(campaign, rows) for rows in (campaign.tried, rejections(campaign.runs)))
+    tried, attempts = (_standing(campaign, rows) for rows in (tried_in(campaign), rejections(campaign.runs)))
     networks, _, protocols = _names(campaign).values()
     tests = 2 * len(KINDS) * len(networks)
     runs_tried = pd.MultiIndex.from_frame(tried[RUN])
@@ -166,7 +166,7 @@ def empty_settings(campaign: CampaignTable) -> pd.DataFrame:
     """The settings of the campaign's whole grid that have no valid run: columns network, site, protocol, tried (runs),
     gate (which rejected most of its attempts; empty if there was none)."""
     grid = pd.MultiIndex.from_product(_names(campaign).values(), names=SETTING)
-    tried = campaign.tried.groupby(SETTING)["valid"].agg(tried="size", valid="sum")
+    tried = tried_in(campaign).groupby(SETTING)["valid"].agg(tried="size", valid="sum")
     attempts = rejections(campaign.runs).query("kind != ''").value_counts([*SETTING, "gate"]).reset_index("gate")
     rejected = attempts.sort_values(["count", "gate"], ascending=[False, True])["gate"].groupby(SETTING).first()
     table = tried.reindex(grid).fillna(0).astype(int).join(rejected).fillna({"gate": ""})
@@ -183,7 +183,7 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
     valid run of their network and site, over any protocol, and those of the other as fast as the fastest one); warning
     (if lost runs could change a verdict).
     """
-    tried = _standing(campaign, campaign.tried)
+    tried = _standing(campaign, tried_in(campaign))
     networks, _, protocols = _names(campaign).values()
     pairs = [pair for pair in hypotheses.family if pair.is_of(protocols)]
     metrics = [name for name in hypotheses.family_metrics if name in tried]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.attempts import cubes
+from analysis.attempts import cubes, tried_in
 from analysis.runs import CampaignTable, records
 from analysis.stability import ALARM_P, LARGE_CHANGE
 from analysis.statistics.contrast_table import holm
@@ -47,7 +47,7 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
     blocks as a share of the reference's median time at the site); gain (from `confirmatory`, the table of that name); p
     (`signed_ranks_p`; alike for all metrics), p_corrected (Holm's over pairs and networks); warning: DIFFERENT, BUSY.
     """
-    tried = campaign.tried
+    tried = tried_in(campaign)
     tried = tried.assign(wait=possible_waits(tried), wait_share=wait_shares(tried))
     protocols, networks = list(campaign.protocols), list(campaign.networks)
     metrics = [name for name in hypotheses.family_metrics if name in tried]

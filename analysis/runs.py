@@ -12,7 +12,6 @@ import pandas as pd
 
 from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
-from base.late import late
 from dataset.clients import Client, client_name, clients_of
 from dataset.metrics import metric_names, time_names
 from dataset.reasons import gate_name
@@ -53,8 +52,6 @@ LOADED = {"loaded_requests": "requests", "loaded_bytes": "content_bytes", "conta
 # The column of the browser's name. The analysis treats a network in each further browser as another network
 # (`dataset.clients`), so everything that is compared on a network is compared within a browser.
 BROWSER = "browser"
-# The module of this function needs this one.
-TRIED_RUNS = late("analysis.attempts:tried_runs")
 # The column of the time for which a page had requested nothing when its run ended (ms).
 QUIET = "quiet_ms"
 
@@ -74,7 +71,8 @@ class CampaignTable:
     """A campaign's attempts, one per row, and its `campaign.json`.
 
     `validation` has a row for each check of a network or protocol (`VALIDATION_COLUMNS`); `observations` are those of
-    the protocols and networks that passed.
+    the protocols and networks that passed. `kept`: tables that were computed from this one, by name; they go with it to
+    other processes, but not into a copy with other runs (`dataclasses.replace`).
     """
 
     runs: pd.DataFrame
@@ -82,6 +80,7 @@ class CampaignTable:
     folder: Path = Path()
     validation: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=VALIDATION_COLUMNS))
     observations: tuple[Observation, ...] = ()
+    kept: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -115,12 +114,6 @@ class CampaignTable:
     def browsers(self) -> tuple[str, ...]:
         """The names of the campaign's browsers, in its order."""
         return self.settings.browsers
-
-    @cached_property
-    def tried(self) -> pd.DataFrame:
-        """The runs that were tried (`analysis.attempts.tried_runs`). All analyses share this table, so do not change
-        it."""
-        return TRIED_RUNS(self.runs)
 
     @property
     def rtt_ms(self) -> dict[str, float]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import BLOCK, SETTING, in_places
+from analysis.attempts import BLOCK, SETTING, in_places, tried_in
 from analysis.runs import CONCURRENT_LOADS, LANE, MACHINE, CampaignTable
 from analysis.statistics import dependence
 from analysis.statistics.contrast_table import CHANGE, contrast_columns, corrected, holm
@@ -71,7 +71,7 @@ def residuals(campaign: CampaignTable) -> pd.DataFrame:
     Columns: those of `attempts.tried_runs`; place (1, … among these runs of the block); hours (since the first run);
     off_<metric>: ln(time / median of its setting), missing if the setting has one run. Shared by all: do not change it.
     """
-    tried = campaign.tried
+    tried = tried_in(campaign)
     runs, metrics = in_places(tried[tried["valid"]]), list(campaign.metrics)
     logs = pd.DataFrame(logarithms(runs[metrics].to_numpy(dtype=float)), runs.index, metrics)
     groups = logs.groupby([runs[name] for name in SETTING])
@@ -202,7 +202,7 @@ def carry_over(campaign: CampaignTable, metrics: Sequence[str]) -> pd.DataFrame:
     If carry-over ends with a block, since a pause lies between blocks, two protocols do not show it; the effect of the
     place (`steps`) is then the sum of what both carry over.
     """
-    runs = in_places(campaign.tried).query("valid").dropna(subset="previous")
+    runs = in_places(tried_in(campaign)).query("valid").dropna(subset="previous")
     runs = runs[[*BLOCK, "protocol", "previous", "place", *metrics]]
     rows = []
     for network, metric in product(campaign.networks, metrics):

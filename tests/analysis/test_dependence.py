@@ -9,6 +9,7 @@ import pytest
 from support.worlds import PROTOCOLS, World, attempt, campaign, table_of
 
 from analysis import hypotheses, stability
+from analysis.attempts import tried_in
 from analysis.report.warnings import of_carry_over, of_wandering
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of, sittings_of
@@ -67,7 +68,7 @@ def test_the_load_before_is_the_attempt_before_in_the_same_lane_and_sitting() ->
     last = runs.iloc[[6]].assign(at=430.0, attempt=2)
     later = runs.iloc[[0]].assign(at=8000.0, run=9, block=9)
     table = table_of(pd.concat([runs[:6], rejected, last, later], ignore_index=True), 9)
-    previous = table.tried.set_index("run")["previous"]
+    previous = tried_in(table).set_index("run")["previous"]
     assert previous[[2, 3, 4, 5, 6]].tolist() == ["quic", "tcp", "tcp", "quic", "tcp"]
     assert previous[[0, 1, 9]].isna().all()
 
