@@ -16,6 +16,7 @@ import pandas as pd
 
 from analysis.attempts import cubes, tried_in
 from analysis.runs import CampaignTable, records
+from analysis.samples import starts_of
 from analysis.stability import ALARM_P, LARGE_CHANGE
 from analysis.statistics.contrast_table import holm
 from analysis.statistics.dependence import signed_ranks_p
@@ -34,6 +35,12 @@ BUSY_SHARE = 0.5
 # load on the machine stretches a load's waits and its duration alike, so it hardly raises that number.
 MOST_WAITING = 8
 DIFFERENT, BUSY = "waits differ", "saturated"
+# In runs that began earlier, the servers' time and waits may lack uWSGI's (`measure.instruments.processor`).
+UWSGI_COUNTS_FROM = pd.Timestamp("2026-12-01", tz="UTC")
+WITHOUT_UWSGI = (
+    "uWSGI, which serves all but quic_server, was not counted until 30 November 2026: loads that it served waited "
+    "longer than these numbers say."
+)
 COLUMNS = [*OVER_SITES, "blocks", "wait_reference", "wait_compared", "difference_ms", "share_reference"]
 COLUMNS += ["share_compared", "wait_gain", "gain", "p", "p_corrected", "warning"]
 
@@ -81,6 +88,11 @@ def _warning(row: Mapping[str, Any]) -> str:
     is_large = abs(row["wait_gain"]) > max(LARGE_CHANGE, EFFECT_SHARE * abs(row["gain"]))
     is_busy = max(row["share_reference"], row["share_compared"]) > BUSY_SHARE
     return "; ".join(compress((DIFFERENT, BUSY), (is_large and row["p_corrected"] < ALARM_P, is_busy)))
+
+
+def lacks_uwsgi(campaign: CampaignTable) -> bool:
+    """Whether waits of uWSGI may be missing in runs of `campaign`, which it served."""
+    return "uwsgi" in campaign.document.versions and bool((starts_of(campaign.runs) < UWSGI_COUNTS_FROM).any())
 
 
 def possible_waits(runs: pd.DataFrame) -> "pd.Series[float]":

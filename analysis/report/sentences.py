@@ -10,6 +10,7 @@ from analysis.attempts import RUN, SETTING
 from analysis.balance import place_test
 from analysis.findings import Findings
 from analysis.paper.comparison import PAPER_SITES
+from analysis.processor import lacks_uwsgi
 from analysis.report.conditions import of_conditions
 from analysis.report.verdicts import clauses, verdict_in_words, verdict_table
 from analysis.report.warnings import (
@@ -165,7 +166,8 @@ def warnings(findings: Findings) -> list[str]:
     texts += of_rejections(findings["rejections"], findings["success_rates"])
     texts += of_missing_times(missing_times(findings.campaign))
     texts += of_balance(findings["pair_balance"], place_test(findings.campaign))
-    texts += of_waits(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
+    cores, without_uwsgi = findings.campaign.document.cores_of_a_run, lacks_uwsgi(findings.campaign)
+    texts += of_waits(findings["processor_waits"], cores, without_uwsgi=without_uwsgi)
     texts += of_impossible_waits(findings.campaign.valid)
     texts += of_conditions(findings.campaign.document)
     texts += of_single_sites(_of_family(findings, findings["contrasts"]), findings["sensitivity"])

@@ -18,6 +18,7 @@ from analysis.processor import (
     BUSY_SHARE,
     DIFFERENT,
     MOST_WAITING,
+    WITHOUT_UWSGI,
     possible_waits,
     wait_shares,
 )
@@ -249,10 +250,12 @@ def _order(places: PlaceTest) -> str:
     return f"Protocols were {how}. So a change within a block looks like a difference between them."
 
 
-def of_waits(table: pd.DataFrame, cores: int | None) -> list[str]:
-    """Warnings about runs on a machine with this number of `cores`, from the table of `waits`."""
+def of_waits(table: pd.DataFrame, cores: int | None, *, without_uwsgi: bool = False) -> list[str]:
+    """Warnings about runs on a machine with this number of `cores`, from the table of `waits`, which may lack those of
+    uWSGI (`without_uwsgi`)."""
     has_word = table["warning"].astype(str).str.contains
-    return [*_different(table[has_word(DIFFERENT)]), *_busy(table[has_word(BUSY)], cores)]
+    different = _different(table[has_word(DIFFERENT)], without_uwsgi=without_uwsgi)
+    return [*different, *_busy(table[has_word(BUSY)], cores)]
 
 
 def of_busy_processor(runs: pd.DataFrame, cores: int | None) -> list[str]:
@@ -288,7 +291,7 @@ def of_impossible_waits(runs: pd.DataFrame) -> list[str]:
     ]
 
 
-def _different(table: pd.DataFrame) -> list[str]:
+def _different(table: pd.DataFrame, *, without_uwsgi: bool) -> list[str]:
     if table.empty:
         return []
     pairs: dict[tuple[str, str], str] = {}
@@ -308,7 +311,7 @@ def _different(table: pd.DataFrame) -> list[str]:
     )
     metrics = listing([label(name) for name in table["metric"].unique()])
     return [
-        f"{title}. The differences are "
+        f"{title}{f', without the waits of uWSGI. {WITHOUT_UWSGI}' if without_uwsgi else '.'} The differences are "
         f"{'; '.join(pairs.values())} (median, all threads of a load together). On a machine with more cores, these "
         f"protocols may compare differently in {metrics}."
     ]

@@ -44,8 +44,8 @@ FILM_PROGRAMS = ("film-recorder", "Xvfb")
 # The roles that have a column of processor time in `runs.csv`, and those whose waits may delay a page.
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
-# The code before that day looked for uWSGI by another name than its program's.
-WITHOUT_UWSGI = "over TCP without uWSGI in data measured before 30 November 2026"
+# Until then, the code looked for uWSGI by another name than its program's.
+WITHOUT_UWSGI = "without uWSGI's, which serves all but quic_server, in data measured up to 30 November 2026"
 MEANINGS = {
     "browser": "processor time of the browser's own process during the load, and of its helpers that have no column; "
     "all threads together, so it may be longer than the load. This and the next seven columns cover the time from the "

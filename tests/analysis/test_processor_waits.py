@@ -3,6 +3,7 @@ not."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,15 +11,17 @@ import pytest
 from support.worlds import World, campaign
 
 from analysis import hypotheses
-from analysis.processor import BUSY, COLUMNS, DIFFERENT, MOST_WAITING
+from analysis.processor import BUSY, COLUMNS, DIFFERENT, MOST_WAITING, WITHOUT_UWSGI
 from analysis.report.conclusion import findings_of
 from analysis.report.sections.declared import confirmatory
+from analysis.report.sentences import warnings
 from analysis.report.warnings import of_few_cores, of_impossible_waits, of_waits, titled
 from analysis.runs import CampaignTable, load, rows_of
 from base.places import PROJECT
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 
 DECLARED = hypotheses.load()
+LATER = "2026-12-01T00:00:00+0000"
 
 
 def waiting(effect: float = 0.0, waits: Mapping[str, float] | None = None, runs: int = 10) -> CampaignTable:
@@ -142,6 +145,27 @@ def test_an_older_campaign_has_no_waits_and_no_warning() -> None:
     assert [*waits_of(old)] == COLUMNS
     unknown = CampaignTable(table.runs.assign(processor_wait_ms=np.nan), table.document)
     assert of_waits(waits_of(unknown), 2) == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "started_at", "is_said"),
+    [
+        ({"uwsgi": "2"}, "2026-11-30T23:59:59+0000", True),
+        ({"uwsgi": "2"}, "2026-12-01T00:00:00+0000", False),
+        ({}, "2026-11-30T23:59:59+0000", False),
+    ],
+)
+def test_the_report_says_where_waits_of_uwsgi_are_missing(
+    versions: dict[str, str], started_at: str, *, is_said: bool
+) -> None:
+    table = waiting(0.1, {"quic": 2})
+    starts = [started_at, *[LATER] * (len(table.runs) - 1)]
+    document = replace(table.document, versions=versions)
+    findings = findings_of(CampaignTable(table.runs.assign(started_at=starts), document), DECLARED)
+    (text,) = [text for text in warnings(findings) if "waited longer" in text]
+    title, details = titled(text)
+    assert title.endswith(", without the waits of uWSGI.") is is_said
+    assert (WITHOUT_UWSGI in details) is (WITHOUT_UWSGI in confirmatory(findings).note) is is_said
 
 
 def test_the_table_of_hypotheses_marks_these_gains_alone() -> None:

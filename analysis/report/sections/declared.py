@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis.figures import forest
 from analysis.findings import Findings
-from analysis.processor import DIFFERENT
+from analysis.processor import DIFFERENT, WITHOUT_UWSGI, lacks_uwsgi
 from analysis.report import alternatives
 from analysis.report.first_screen import has_wide_intervals
 from analysis.report.section import ReportFigure, ReportTable, Section
@@ -59,7 +59,8 @@ def confirmatory(findings: Findings) -> ReportTable:
     is_out_of_reach = data["verdict"].eq(NOT_DECIDED) & data["blocks"].gt(0) & ~data["is_in_reach"]
     margins = texts["equivalent within"]
     texts = texts.assign(**{"equivalent within": margins.mask(is_out_of_reach, margins.map("{}†".format))})
-    note = table.note + (WAITED if is_marked.any() else "") + (OUT_OF_REACH if is_out_of_reach.any() else "")
+    waited = WAITED + (f" {WITHOUT_UWSGI}" if lacks_uwsgi(findings.campaign) else "")
+    note = table.note + (waited if is_marked.any() else "") + (OUT_OF_REACH if is_out_of_reach.any() else "")
     return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
 
 
