@@ -20,6 +20,8 @@ Codes = NDArray[np.int64]
 LEAST_FREEDOM = 4
 # The share of values below which scatter is rounding.
 CONSTANT = 1e-9
+# An eigenvalue that is a smaller share of the largest is rounding.
+RANK = 1e-12
 # A factor of which the others leave a smaller share is determined by them.
 SMALL_EFFECT = 1e-6
 
@@ -49,12 +51,12 @@ def factor_test(values: Array, factor: Codes, others: Sequence[Codes]) -> Factor
     nothing = FactorTest(np.full(levels, np.nan))
     if len(values) < 2:
         return nothing
-    residuals, means = without(np.column_stack([values, np.eye(levels)[factor]]), others)
+    residuals, number_of_means = without(np.column_stack([values, np.eye(levels)[factor]]), others)
     target, dummies = residuals[:, 0], residuals[:, 1:]
     # A level that the other factors determine leaves only rounding errors.
     between = int(np.linalg.matrix_rank(dummies, tol=SMALL_EFFECT * np.sqrt(len(values))))
     effects = np.linalg.lstsq(dummies, target, rcond=SMALL_EFFECT)[0]
-    within = len(values) - means - between
+    within = len(values) - number_of_means - between
     explained = float(((dummies @ effects) ** 2).sum())
     residual = float(((target - dummies @ effects) ** 2).sum())
     is_exact = residual <= CONSTANT * float((values**2).mean())
@@ -75,9 +77,9 @@ def without(values: Array, factors: Sequence[Codes]) -> tuple[Array, int]:
     if others:
         dummies = sparse.hstack([_groups(of) for of in others], format="csr")
         dummies = dummies - groups @ (means @ dummies)
-        sizes, axes = np.linalg.eigh((dummies.T @ dummies).toarray())
-        is_independent = sizes > CONSTANT
-        axes = axes[:, is_independent] / np.sqrt(sizes[is_independent])
+        eigenvalues, axes = np.linalg.eigh((dummies.T @ dummies).toarray())
+        is_independent = eigenvalues > RANK * eigenvalues.max()
+        axes = axes[:, is_independent] / np.sqrt(eigenvalues[is_independent])
         residuals = residuals - dummies @ (axes @ (axes.T @ (dummies.T @ residuals)))
         number += np.count_nonzero(is_independent)
     return np.asarray(residuals), int(number)
@@ -89,7 +91,7 @@ def _groups(of: Codes) -> sparse.csr_array:
 
 
 def normal_scores(values: Array, groups: Codes) -> Array:
-    """The normal score of each value's rank within its group; equal values have equal scores."""
+    """The normal score of each value's rank within its group; equal values have equal scores. `values` has no NaN."""
     sizes = np.bincount(groups)
     # Values are ordered by group first, so the ranks of a group follow those of the groups before it.
     places = groups * len(values) + np.unique(values, return_inverse=True)[1]

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import gammaincinv, ndtr
+from scipy.special import ndtr
 from statsmodels.stats.meta_analysis import combine_effects
 
 from analysis.statistics.contrast_table import holm
 from analysis.statistics.hypotheses import Hypotheses
-from analysis.statistics.ratios import SAME, block_ratios, locations
+from analysis.statistics.ratios import SAME, block_ratios, chi_squared_quantiles, locations
 from analysis.statistics.samples import OVER_SITES, Array, Samples, counts
 
 # With fewer sites, nothing can be said about a further site.
@@ -146,7 +146,7 @@ def new_site(sites: SiteRatios, confidence: float) -> tuple[float, float]:
     """
     centres, variances, size = sites.centres, sites.variances, len(sites.centres)
     mean = float(centres.mean())
-    quantiles = 2 * gammaincinv((size - 1) / 2, (np.arange(TAUS) + 0.5) / TAUS)  # of a chi-squared distribution
+    quantiles = chi_squared_quantiles((np.arange(TAUS) + 0.5) / TAUS, size - 1)
     largest = ((centres - mean) ** 2).sum() / quantiles[0]
     if largest == 0:
         tau_squared = np.zeros(1)

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import optimize, special, stats
 
 from analysis.statistics.hypotheses import Hypotheses
-from analysis.statistics.ratios import block_ratios, mean_over_sites
+from analysis.statistics.ratios import block_ratios, chi_squared_quantiles, mean_over_sites
 from analysis.statistics.samples import Array, Samples, by_metric, counts, frame
 from analysis.statistics.spending import last_level
 
@@ -146,11 +146,11 @@ def possible_scatters(scatter: float, freedom: float) -> Array:
     if np.isinf(freedom):
         return np.array([scatter])
     places = (np.arange(SCATTERS) + 0.5) / SCATTERS
-    return np.asarray(scatter * np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, places))))
+    return np.asarray(scatter * np.sqrt(freedom / chi_squared_quantiles(places, freedom)))
 
 
 def _t_bound(level: float, freedom: float) -> float:
-    """The value that Student's t exceeds with the probability `level`."""
+    """The value that Student's t exceeds with the probability `level`, which is above 0."""
     return float(-special.stdtrit(freedom, level))
 
 

@@ -137,6 +137,11 @@ def widening(freedom: Array, confidence: Array | float) -> Array:
     return np.asarray(special.stdtrit(freedom, place) / special.ndtri(place))
 
 
+def chi_squared_quantiles(places: Array, freedom: float) -> Array:
+    """The quantiles of a chi-squared distribution with these degrees of freedom, at the probabilities `places`."""
+    return np.asarray(2 * special.gammaincinv(freedom / 2, places))
+
+
 def blocks_for_interval(confidence: float) -> int:
     """The smallest number of blocks of each site for which `MeanRatio.has_interval` holds, for any number of sites
     (Satterthwaite's degrees of freedom are at least those of one site)."""
