@@ -84,10 +84,8 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     subject, unit (gain, round trips or correlation), value with low and high (its interval), limit (the threshold in
     words), sites, runs, p_for and p_against (for the claim, and for the opposite), both also corrected, and missing.
     """
-    rows, numbers, paper = [], [], defaultdict[tuple[str, ...], dict[str, float]](dict)
-    columns = read_paper()[["network", "value", "kind", "reference", "compared", "metric"]]
-    for network, value, *key in columns.itertuples(index=False):
-        paper[tuple(key)][network] = value
+    paper = _by_contrast(read_paper())
+    rows, numbers = [], []
     for name, claim in CLAIMS.items():
         conditions = TESTS[claim.test](inputs, claim)
         tested, is_later = family_of(claim, inputs.hypotheses.origin.declared_at)
@@ -102,6 +100,15 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
             of_claim = {"claim": name, "p_for_corrected": p_for, "p_against_corrected": p_against}
             numbers.append({**vars(condition), **of_claim, "missing": ", ".join(condition.missing)})
     return pd.DataFrame(rows, columns=CLAIM_COLUMNS), pd.DataFrame(numbers)[CONDITION_COLUMNS]
+
+
+def _by_contrast(paper: pd.DataFrame) -> dict[tuple[str, ...], dict[str, float]]:
+    """The paper's numbers: kind, reference, compared and metric → network → number."""
+    numbers = defaultdict[tuple[str, ...], dict[str, float]](dict)
+    columns = paper[["network", "value", "kind", "reference", "compared", "metric"]]
+    for network, value, *key in columns.itertuples(index=False):
+        numbers[tuple(key)][network] = value
+    return numbers
 
 
 def family_of(claim: Claim, declared_at: str) -> tuple[int, bool]:

@@ -61,11 +61,6 @@ class Effect:
     differences_ms: Array
     before: tuple["Effect", ...] = ()
 
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        """The values of KEY."""
-        return self.kind, self.name, self.below, self.above
-
     def start(self, centres: Mapping["Effect", Array]) -> Array:
         """The share of stock TCP's time at which the effect begins; `centres` has the centres of log ratios."""
         return np.exp(sum((centres[effect] for effect in self.before), np.zeros_like(centres[self])))
@@ -216,13 +211,15 @@ def _difference(kind: str, name: str, one: Effect, other: Effect, before: tuple[
 
 
 def _starts(effects: Sequence[Effect], centres: Mapping[Effect, Array]) -> Array:
+    """The share of stock TCP's time at which each of `effects` begins (`Effect.start`)."""
     return np.stack([effect.start(centres) for effect in effects])
 
 
 def _frame(effects: Sequence[Effect], columns: Mapping[str, Array], **axes: Sequence[str]) -> pd.DataFrame:
     """A table with the columns KEY, from arrays whose axes are `effects` and `axes`."""
-    keys = np.repeat([effect.key for effect in effects], columns["start"][0].size, axis=0).T
-    return frame({**dict(zip(KEY, keys, strict=True)), **columns}, effect=[effect.name for effect in effects], **axes)
+    cells = columns["start"][0].size
+    keys = {key: np.repeat([getattr(effect, key) for effect in effects], cells) for key in ("kind", "below", "above")}
+    return frame({**keys, **columns}, name=[effect.name for effect in effects], **axes)
 
 
 def _by_metric(values: Array) -> Array:
