@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
-from pathlib import Path
 
 from base.ownership import give_to_caller
 from dataset.plan import Enough, PlannedBlock, never_enough
@@ -15,7 +14,7 @@ from measure.campaign.block import Block, apply_policy
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.expectations import Expectation, judge
-from measure.campaign.forecast import Forecast, RunModel, forecast, require_space, run_seconds
+from measure.campaign.forecast import Forecast, forecast, require_space, run_seconds
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.place import Place, Work, measure_here
@@ -97,16 +96,15 @@ class PlannedRuns:
 
     def forecast(self) -> Forecast:
         """The time and space that the open runs will take, with all lanes in use."""
-        return forecast(*self._forecast_of())
+        campaign, rows = self._campaign, self._results.rows
+        at_once = campaign.lanes.runs_at_once
+        return forecast(self.open_runs(), rows, campaign.folder, campaign.run_model(), at_once)
 
     def run_seconds(self) -> dict[Cell, float]:
         """Cell → how long an open run of it will take on average, with all lanes in use."""
-        return run_seconds(*self._forecast_of())
-
-    def _forecast_of(self) -> tuple[list[Run], Sequence[Row], Path, RunModel, Callable[[str], int]]:
-        campaign = self._campaign
-        model, at_once = campaign.run_model(), campaign.lanes.runs_at_once
-        return self.open_runs(), self._results.rows, campaign.folder, model, at_once
+        campaign, rows = self._campaign, self._results.rows
+        at_once = campaign.lanes.runs_at_once
+        return run_seconds(self.open_runs(), rows, campaign.folder, campaign.run_model(), at_once)
 
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""

@@ -12,6 +12,7 @@ from base.structure import structured
 from base.words import in_bytes
 from browsers.browsertime.configuration import QUIET_MS
 from dataset.durations import mean_seconds, pace_seconds
+from dataset.site_facts import parse_facts
 from dataset.table import CampaignDocument, Cell, Row, Run
 from films.policy import FilmPolicy
 from tuning.networks import Network
@@ -71,13 +72,13 @@ class RunModel:
 
     @classmethod
     def of(cls, document: CampaignDocument) -> "RunModel":
-        """The model of the campaign with this `document`. Raises EyelevelError, KeyError or TypeError if the document
-        is of another version, or lacks facts on a site."""
-        settings = document.settings
+        """The model of the campaign with this `document`. Raises EyelevelError if the document is of another version,
+        or lacks facts on a site."""
+        settings, facts = document.settings, document.site_facts
         return cls(
-            {name: document.site_facts[name]["bytes"] for name in settings.sites},
+            {name: parse_facts(facts.get(name), f"site_facts.{name}").bytes for name in settings.sites},
             {name: structured(values, Network, name) for name, values in settings.networks.items()},
-            FilmPolicy(**document.films),
+            structured(document.films, FilmPolicy, "films"),
             settings.filmed,
             settings.seconds_of_run,
         )
@@ -174,7 +175,7 @@ def run_seconds(
     model: RunModel,
     runs_at_once: Callable[[str], int] | None = None,
 ) -> dict[Cell, float]:
-    """Cell → how long a run of it takes on average, of `runs`, as `forecast_of_cells` has them."""
+    """Cell → the mean time of its `runs`, as forecast by `forecast_of_cells`."""
     numbers = Counter(run.cell for run in runs)
     of_cells = forecast_of_cells(runs, rows, folder, model, runs_at_once)
     return {cell: total.seconds / numbers[cell] for cell, total in of_cells.items()}

@@ -71,7 +71,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     lanes = Lanes(document.settings.lanes, at_once=document.settings.at_once)
     try:
         expected = forecast(open_runs, rows, folder, RunModel.of(document), lanes.runs_at_once)
-    except (EyelevelError, KeyError, TypeError):  # a network has keys of another version, or a site no facts
+    except EyelevelError:  # the document is of another version, or a site has no facts
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))
     return Status(

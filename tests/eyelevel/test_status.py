@@ -23,6 +23,7 @@ from dataset.table import (
 )
 from eyelevel.commands.status import main
 from measure.campaign.status import status
+from measure.sites.facts import facts_of
 from record.collection import choose_sites
 from tuning import networks
 
@@ -45,7 +46,7 @@ def campaign(tmp_path: Path) -> Path:
         "networks": {"lte": asdict(networks.load()["lte"])},
         "protocols": {name: {} for name in PROTOCOLS},
     }
-    facts = {"demo-light": {"bytes": choose_sites(["demo-light"])[0].page_bytes}}
+    facts = {"demo-light": asdict(facts_of(choose_sites(["demo-light"])[0]))}
     write_document(tmp_path, CampaignDocument(structured(settings, CampaignSettings, ""), site_facts=facts))
     runs = [
         Run("demo-light", "lte", protocol, number, browser)
