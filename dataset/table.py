@@ -25,7 +25,7 @@ from dataset.reasons import Reason
 from dataset.settings import CampaignSettings
 from tuning.defaults import DEFAULT_BROWSER
 
-# As in `base.structure`, only those that convert wait for cattrs.
+# As in `base.structure`, cattrs is imported only by what converts.
 if TYPE_CHECKING:
     from cattrs import Converter
 

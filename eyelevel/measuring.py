@@ -74,8 +74,8 @@ def carry_out(
     # Whoever waited for the same campaign would resume it as it was before.
     require_unused(campaign.folder)
     expected = estimate(campaign, enough)
-    # Without open runs, nothing is measured. The workers of a cluster lock, validate and try out their own machines;
-    # this machine only collects their results.
+    # Without open runs, nothing is measured. The workers of a cluster lock their own machines, and validate them unless
+    # they are trusted; this machine only collects their results.
     measures_here = bool(expected.runs) and not options.dask
     with measuring_alone(left_s) if measures_here else nullcontext(), interruptible(campaign.folder, options.again):
         budget = None if options.budget_s is None else Budget.of(options.budget_s - options.after_s)

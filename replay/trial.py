@@ -6,6 +6,7 @@ from replay.spec import ReplaySpec
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
+# The network on which a site is tried.
 TRIAL = Network("trial", min_rtt_ms=0, up_mbps=10, down_mbps=10, queue_ms=100)
 
 

@@ -295,7 +295,7 @@ MEDIA = (
     "!function n(l){l.length&&fetch(l[0]).then(function(r){return r.arrayBuffer()})"
     ".then(function(){n(l.slice(1))})}(%s);"
 )
-# One unit is taken for a millisecond, by a guess.
+# One unit is assumed to take a millisecond (a guess).
 WORK = (
     "var work=%d,t=[];for(var k=0;k<work;k++){for(var a=[],h=k+1,q=0;q<700;q++)h=Math.imul(h^q,2654435761)>>>0,"
     'a.push({k:h%%997,v:"item "+h});a.sort(function(x,y){return x.k-y.k});t.push(JSON.stringify(a).length)}self._w=t;'

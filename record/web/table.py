@@ -50,7 +50,7 @@ class Row:
     marginal: Marginal
     ours: tuple[float, ...]
     tolerance: float
-    """How far off a number may be: one unit; a share of few pages, half a page, so the nearest number of pages fits."""
+    """How far off a number may be: one unit; a share of few items, half an item, so the nearest number fits."""
 
     @property
     def published(self) -> tuple[float, ...]:
