@@ -20,7 +20,7 @@ Codes = NDArray[np.int64]
 LEAST_FREEDOM = 4
 # The share of values below which scatter is rounding.
 CONSTANT = 1e-9
-# An eigenvalue that is a smaller share of the largest is rounding.
+# An eigenvalue that is a smaller share of the number of values is rounding.
 RANK = 1e-12
 # A factor of which the others leave a smaller share is determined by them.
 SMALL_EFFECT = 1e-6
@@ -78,7 +78,7 @@ def without(values: Array, factors: Sequence[Codes]) -> tuple[Array, int]:
         dummies = sparse.hstack([_groups(of) for of in others], format="csr")
         dummies = dummies - groups @ (means @ dummies)
         eigenvalues, axes = np.linalg.eigh((dummies.T @ dummies).toarray())
-        is_independent = eigenvalues > RANK * eigenvalues.max()
+        is_independent = eigenvalues > RANK * len(values)
         axes = axes[:, is_independent] / np.sqrt(eigenvalues[is_independent])
         residuals = residuals - dummies @ (axes @ (axes.T @ (dummies.T @ residuals)))
         number += np.count_nonzero(is_independent)
