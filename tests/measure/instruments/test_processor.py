@@ -61,6 +61,13 @@ class Fixed(Account):
         return self.now
 
 
+class OfThisProcess(Fixed):
+    """An account without the other processes that tests may have left to this one."""
+
+    def times(self, process: int) -> ProcessTimes | None:
+        return super().times(process) if process == os.getpid() else None
+
+
 def sampler(account: Account, root: int = 1 << 30, **further: Any) -> Sampler:
     return Sampler(root, BROWSER, NGINX, account, **further)
 
@@ -98,8 +105,12 @@ def test_a_child_is_counted_for_what_its_name_says() -> None:
 
 
 def test_nginxs_application_is_a_server() -> None:
-    command: list[str | Path] = [tool("uwsgi-core"), "-c", "input()"]
-    with subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as process:
+    command: list[str | Path] = [tool("uwsgi-core"), "-c", "print(flush=True); input()"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, executable=sys.executable, **pipes) as process:
+        assert process.stdout
+        # The kernel has no command line of a process that has just been started.
+        process.stdout.readline()
         assert role_of(process.pid, BROWSER, NGINX) == SERVERS
         process.communicate(b"\n")
 
@@ -161,7 +172,7 @@ def test_sleep_that_the_kernel_counts_as_waiting_is_left_out() -> None:
 
 def test_as_many_threads_as_there_are_may_wait() -> None:
     now_s = 1000.0
-    account = Fixed(ProcessTimes(0, 0))
+    account = OfThisProcess(ProcessTimes(0, 0))
     stop = threading.Event()
     threads = [threading.Thread(target=stop.wait) for _ in range(3)]
     for thread in threads:
