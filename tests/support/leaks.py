@@ -22,8 +22,8 @@ from pathlib import Path
 from base.errors import EyelevelError
 from measure.host import idle_priority, quota
 
-# The guards of this process, which no test started.
-GUARDS: set[int] = set()
+# Processes that belong to the session, not to a test: its guards, and its browser.
+OF_SESSION: set[int] = set()
 # The variable with the mark: the temporary folder of the process's session, or of its worker.
 MARK = "EYELEVEL_TEST_SESSION"
 
@@ -118,7 +118,7 @@ def guard(folder: Path) -> "subprocess.Popen[bytes]":
     environment = {name: value for name, value in os.environ.items() if name != MARK}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     process = subprocess.Popen(command, env=environment, start_new_session=True)
-    GUARDS.add(process.pid)
+    OF_SESSION.add(process.pid)
     return process
 
 
