@@ -43,6 +43,12 @@ def own_groups() -> str:
     return f"{GROUPS}{uuid.uuid4()}-"
 
 
+def groups_folder() -> Path:
+    """The control group in which this process can make others. Raises EyelevelError, OSError."""
+    place = quota.hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    return place.parent
+
+
 def processes_marked(mark: str, timeout_s: float = END_TIMEOUT_S) -> list[str]:
     """The processes with `mark` in their environment that do not end within `timeout_s`, described for a person."""
     deadline = time.monotonic() + timeout_s
@@ -105,9 +111,8 @@ def remove_session(folder: Path) -> None:
         if Path(point).is_relative_to(folder):
             subprocess.run(["umount", "--lazy", point], check=True)  # otherwise its files would be removed
     with suppress(EyelevelError, OSError):  # there may be no control groups
-        parent = quota.hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
         for prefix in (GROUPS, quota.PREFIX, idle_priority.PREFIX):
-            quota.remove_abandoned(parent, prefix)
+            quota.remove_abandoned(groups_folder(), prefix)
     shutil.rmtree(folder, ignore_errors=True)
 
 
