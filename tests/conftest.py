@@ -11,6 +11,7 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from support import turns
-from support.browser import Browser, browsing
+from support.browser import Browser, SharedBrowser
 from support.leaks import MARK, end_marked, guard, mount_points, processes_marked, remove_session
 from support.needs import NEEDS
 from support.turns import LONGEST, TIMING, ModulesScheduling, Turns, require_folder, write_groups
@@ -202,7 +203,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=1))
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_browser")
-    # Only what these tests need is looked for: that takes a part of a second.
+    # Look only for what these tests need: each look takes a fraction of a second.
     marks = {mark.name for item in items for mark in item.iter_markers()}
     missing = [need for need in NEEDS if need.mark in marks and not need.is_met()]
     for item in items:
@@ -282,14 +283,28 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fi
 
 
 @pytest.fixture(scope="session")
-def running_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """The packaged browser without a window; to start it takes the processor two seconds."""
-    with browsing(tmp_path_factory.mktemp("browser")) as session:
-        yield session
+def shared_browser(pytestconfig: pytest.Config) -> Iterator[SharedBrowser]:
+    """The packaged browser without a window; starting it takes two seconds of processor time."""
+    shared = SharedBrowser()
+
+    class Alone:
+        """Ends the browser before a timing test, since other processes might disturb the test."""
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_setup(self, item: pytest.Item) -> None:
+            if has(item, TIMING):
+                shared.end()
+
+    pytestconfig.pluginmanager.register(Alone())
+    yield shared
+    shared.end()
 
 
 @pytest.fixture(scope="module")
-def browser(running_browser: Browser) -> Iterator[Browser]:
-    """The packaged browser, without pages of other modules."""
-    yield running_browser
-    running_browser.begin_anew()
+def browser(shared_browser: SharedBrowser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The packaged browser, without pages of other modules. (A timing test cannot have it.)"""
+    yield (running := shared_browser.running(tmp_path_factory.mktemp("browser")))
+    with suppress(EyelevelError), ExitStack() as ends:
+        ends.callback(shared_browser.end)
+        running.begin_anew()
+        ends.pop_all()  # it works, so the next module gets it

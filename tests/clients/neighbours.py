@@ -190,7 +190,7 @@ def serve(folder: Path, host: str, port: int, tls: ssl.SSLContext | None = None)
                 if path == "/done":
                     DONE.release()
                 elif path == "/held":
-                    DONE.acquire()
+                    DONE.acquire(timeout=60)
                 stream.sendall(answer_of(address, path, secure=tls is not None))
         except OSError:  # a browser may open a connection and abandon it
             pass

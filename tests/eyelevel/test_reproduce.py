@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis.paper.claims import HOLDS
+from analysis.text import label
 from base.places import PROJECT
 from eyelevel.commands import site_info
 from eyelevel.commands.reproduce import reproductions
@@ -21,6 +22,11 @@ SOURCES = (PROJECT / "docs" / "contributors" / "sources.md").read_text()
 TABLES = PROJECT / "data" / "reference" / "report" / "tables"
 # The factors from the tables' units to those of the document.
 FACTORS = {"ratio": 100, "ms": 1, "sites of 38": 1}
+# The kinds of numbers of the paper, and the beginnings of their rows in the document.
+KINDS = {
+    **{"mean_gain": "mean change", "max_gain": "largest change", "mean_delta": "mean difference"},
+    **{"sites_faster": "sites faster", "example": "example", "rtt_delta": "Table 3"},
+}
 
 
 def published(name: str) -> list[dict[str, str]]:
@@ -29,7 +35,7 @@ def published(name: str) -> list[dict[str, str]]:
 
 
 def rows(beginning: str) -> Iterator[list[str]]:
-    """The cells of each row of the document whose first cell begins so."""
+    """The cells of each row of the document whose first cell begins with `beginning` (a regular expression)."""
     yield from (
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in SOURCES.splitlines()
@@ -46,21 +52,30 @@ def as_the_document_says(claim: dict[str, str]) -> list[str]:
     return [f"claim `{claim['claim']}`: {claim['paper']}", here, agrees]
 
 
+def name_of(number: dict[str, str]) -> str:
+    """The document's name of a number of the paper: protocols, network, metric, and the site if it is of one."""
+    compared, reference, network = (label(number[column]) for column in ("compared", "reference", "network"))
+    pair = f"{compared or 'any'} against {reference}" if reference else compared
+    metric = " ".join(label(name) for name in number["metric"].split())
+    return ", ".join(filter(None, (pair, network, metric, number["site"])))
+
+
 def test_the_claims_are_those_of_the_reference_s_report() -> None:
     copied = [[what, here, agrees] for what, _, here, agrees, _ in rows("claim ")]
     assert copied == [as_the_document_says(claim) for claim in published("claims.csv")]
 
 
 def test_the_numbers_are_those_of_the_reference_s_report() -> None:
-    kinds = "mean change|largest change|mean difference|sites faster|example|Table 3"
-    for (what, _, here, agrees, _), number in zip(rows(kinds), published("beside_the_paper.csv"), strict=True):
+    copied_rows = rows("|".join(KINDS.values()))
+    for (what, _, here, agrees, _), number in zip(copied_rows, published("beside_the_paper.csv"), strict=True):
+        assert what.startswith(KINDS[number["kind"]]) and f": {name_of(number)}: " in what
         assert agrees == number["agrees"], what
         if number["missing"]:
             assert here == "not measured"
             continue
         factor = FACTORS[number["unit"]]
         ours = [factor * float(number[name]) for name in ("ours", "ours_low", "ours_high") if number[name]]
-        # Sites are also counted as they are.
+        # The document also has the unscaled count of sites.
         copied = re.findall(r"[-+]?[\d,]*\d", here.partition("scaled to 38, ")[2] or here)
         assert [float(text.replace(",", "")) for text in copied] == pytest.approx(ours, abs=0.51), what
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.leaks import GROUPS, MARK, mount_points, pids_marked
+from support.leaks import GROUPS, MARK, groups_folder, mount_points, pids_marked
 from support.shells import all_processes, network_namespaces
 
 from base.errors import EyelevelError
@@ -23,12 +23,10 @@ MOST_TESTS = 300
 
 def control_groups() -> set[Path]:
     try:
-        place = quota.hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+        folder = groups_folder()
     except EyelevelError:
         return set()
-    return {
-        group for prefix in (GROUPS, quota.PREFIX, idle_priority.PREFIX) for group in place.parent.glob(f"{prefix}*")
-    }
+    return {group for prefix in (GROUPS, quota.PREFIX, idle_priority.PREFIX) for group in folder.glob(f"{prefix}*")}
 
 
 @pytest.mark.parametrize("seed", range(10))

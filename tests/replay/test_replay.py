@@ -34,12 +34,11 @@ PROTOCOLS = protocols.load()
 OPTIONAL_SERVERS = {"caddy": pytest.mark.needs_caddy, "quinn": pytest.mark.needs_quinn}
 # Nothing but the options of quic_server distinguishes replays over these from one over `quic+unknown`.
 OTHER_QUIC = [name for name, one in PROTOCOLS.items() if one.server == "quic_server" and name != "quic+unknown"]
-# A replay does not depend on the servers that the browser knows, or the connections that it opens, so one of such
-# protocols is replayed. Protocols with an alternative are those of tests/measure/run/test_as_deployed.py.
+# Which servers the browser knows, and whether it opens backup connections, make no difference to a replay, so of
+# protocols that differ in nothing else one is replayed.
 REPLAYED = {
-    repr(replace(protocol, name="", known_servers=None, backup_connections=None)): protocol
+    repr(replace(protocol, name="", known_servers=None, backup_connections=None, discovery=None)): protocol
     for protocol in PROTOCOLS.values()
-    if protocol.alternative is None
 }
 assert PROTOCOLS["quic+unknown"] in REPLAYED.values()
 BULK_BYTES = 2_000_000

@@ -175,5 +175,5 @@ def test_servers_take_as_long_as_the_recorded_ones_when_asked_to(protocol: str, 
 
     hurried, taking_time = least_ms(think_time=False), least_ms(think_time=True)
     for wait_ms, at_once, late in zip(waits_ms, hurried, taking_time, strict=True):
-        assert at_once < 100
-        assert (wait_ms or 0) <= late < (wait_ms or 0) + 100
+        assert at_once < 150
+        assert (wait_ms or 0) <= late < (wait_ms or 0) + 500

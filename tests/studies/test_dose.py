@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from support.doses import DoseWorld, simulated, write_dose
 from support.figures import smallest_type
+from support.leaks import groups_folder
 
 from analysis import hypotheses
 from analysis.figures.style import SMALL
@@ -26,7 +27,7 @@ from dataset.run_files import DOSE
 from dataset.table import require_document, write_document
 from measure.host.device_index import PREFIX
 from measure.host.pace import PacedProcesses, limited_to_share
-from measure.host.quota import hierarchy, remove_abandoned
+from measure.host.quota import remove_abandoned
 from measure.instruments.contract import FinishedRun
 from measure.instruments.dose import INSTRUMENT, SHARE
 from measure.run.load import Observers
@@ -82,12 +83,6 @@ def test_a_campaign_that_cannot_be_limited_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def groups() -> Path:
-    """The folder where groups are made."""
-    return hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
-
-
-@pytest.fixture
 def tree() -> Iterator["subprocess.Popen[bytes]"]:
     """A process with two others: one that is to be limited, and one that is not."""
     program = (
@@ -105,18 +100,18 @@ def part_of(process: int) -> str | None:
     return "servers" if b"1001" in Path(f"/proc/{process}/cmdline").read_bytes() else None
 
 
-def move_out(groups: Path) -> None:
+def move_out() -> None:
     """Move the limited process out of its group."""
-    for group in groups.glob(f"{PREFIX}*/{PREFIX}*"):
+    for group in groups_folder().glob(f"{PREFIX}*/{PREFIX}*"):
         for process in (group / "cgroup.procs").read_text().split():
             if part_of(int(process)):
-                (groups / "cgroup.procs").write_text(process)
+                (groups_folder() / "cgroup.procs").write_text(process)
 
 
-def limits_of(groups: Path) -> list[str]:
+def existing_limits() -> list[str]:
     """The limits of the processes that are in groups for paces."""
     limits = []
-    for group in groups.glob(f"{PREFIX}*/{PREFIX}*"):
+    for group in groups_folder().glob(f"{PREFIX}*/{PREFIX}*"):
         file = next(name for name in ("cpu.max", "cpu.cfs_quota_us") if (group / name).exists())
         commands = [Path(f"/proc/{one}/cmdline").read_bytes() for one in (group / "cgroup.procs").read_text().split()]
         if any(b"1001" in command or b"1002" in command for command in commands):
@@ -127,18 +122,18 @@ def limits_of(groups: Path) -> list[str]:
 @pytest.mark.needs_control_groups
 @pytest.mark.parametrize(("share", "limits"), [(0.5, ("5000", "5000 10000")), (1.0, ("-1", "max 100000", "max 10000"))])
 def test_only_processes_with_a_part_are_limited(
-    share: float, limits: tuple[str, ...], groups: Path, tree: "subprocess.Popen[bytes]"
+    share: float, limits: tuple[str, ...], tree: "subprocess.Popen[bytes]"
 ) -> None:
     kept: list[dict[str, Any]] = []
     with limited_to_share(tree.pid, part_of, {"servers"}, share, CORES, kept.append):
-        (limit,) = limits_of(groups)
+        (limit,) = existing_limits()
         assert limit in limits
-    assert limits_of(groups) == []
+    assert existing_limits() == []
     assert [(account["share"], account["programs"]) for account in kept] == [(share, ["sleep"])]
 
 
 @pytest.mark.needs_control_groups
-def test_a_share_that_is_not_applied_fails_the_load(groups: Path, tree: "subprocess.Popen[bytes]") -> None:
+def test_a_share_that_is_not_applied_fails_the_load(tree: "subprocess.Popen[bytes]") -> None:
     with (
         pytest.raises(EyelevelError, match="no process of its own for its renderer"),
         limited_to_share(tree.pid, part_of, {"servers", "renderer"}, 0.5, CORES, print),
@@ -148,7 +143,7 @@ def test_a_share_that_is_not_applied_fails_the_load(groups: Path, tree: "subproc
         pytest.raises(EyelevelError, match="1 processes of the load ran without their limit"),
         limited_to_share(tree.pid, part_of, {"servers"}, 0.5, CORES, print),
     ):
-        move_out(groups)
+        move_out()
     with (
         pytest.raises(EyelevelError, match="a limited process could run on more than the processors"),
         limited_to_share(tree.pid, part_of, {"servers"}, 0.5, [max(CORES) + 1], print),
@@ -158,26 +153,26 @@ def test_a_share_that_is_not_applied_fails_the_load(groups: Path, tree: "subproc
 
 @pytest.mark.needs_control_groups
 def test_no_other_load_takes_a_group_for_abandoned_before_it_is_released(
-    groups: Path, tree: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
+    tree: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = PacedProcesses.release
 
     def beside_another(processes: PacedProcesses) -> None:
-        move_out(groups)
-        remove_abandoned(groups, PREFIX)  # as each load begins
+        move_out()
+        remove_abandoned(groups_folder(), PREFIX)  # as each load begins
         release(processes)
 
     monkeypatch.setattr(PacedProcesses, "release", beside_another)
     with limited_to_share(tree.pid, part_of, {"servers"}, 0.5, CORES, print):
         pass
-    assert limits_of(groups) == []
+    assert existing_limits() == []
 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_control_groups
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_load_has_its_share(groups: Path, tmp_path: Path) -> None:
+def test_a_load_has_its_share(tmp_path: Path) -> None:
     (site,) = choose_sites(SITE)
     setting = Setting(
         site, replace(networks.load()["lte"], name="lte+cpu50"), protocols.load()["tcp+"], Loading(filmed=False)

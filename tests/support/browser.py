@@ -15,6 +15,7 @@ from base.namespaces import AS_ORDINARY_USER, namespaced
 from base.places import tool
 from browsers.chromium.program import BINARY
 from record.recorder.webdriver import Session
+from support.leaks import OF_SESSION
 
 # The time limit of a test (pyproject.toml): a busy machine may slow down a page without bound.
 LIMIT_S = 600
@@ -30,7 +31,10 @@ class Browser(Session):
         return messages
 
     def begin_anew(self) -> None:
-        """Leave nothing of the opened pages: their tabs, the settings of these tabs, and their messages."""
+        """Close all tabs, with their settings and messages, and open a new one.
+
+        (What belongs to the whole browser stays: its cache, its storage, and where it saves downloads.)
+        """
         tab = self._ask("POST", "/window/new", {"type": "tab"})["handle"]
         for other in self._ask("GET", "/window/handles", {}):
             if other != tab:
@@ -91,6 +95,25 @@ class Browser(Session):
         return self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
 
+class SharedBrowser:
+    """A browser for all modules of a session. It runs from when one needs it until it fails or a timing test begins."""
+
+    def __init__(self) -> None:
+        self._ends = ExitStack()
+        self._browser: Browser | None = None
+
+    def running(self, profile: Path) -> Browser:
+        """The browser; if none runs, it is started with this folder for its profile."""
+        if not self._browser:
+            self._browser = self._ends.enter_context(browsing(profile))
+        return self._browser
+
+    def end(self) -> None:
+        """End the browser if it runs."""
+        self._browser = None
+        self._ends.close()
+
+
 @contextmanager
 def browsing(profile: Path) -> Iterator[Browser]:
     """Run the browser without a window for the duration of the block; its profile is in the folder `profile`."""
@@ -127,6 +150,7 @@ def driving(temporary: str) -> Iterator[int | None]:
         start_new_session=True,  # Ctrl-C on the terminal must not reach it: the browser would outlive its driver
     ) as driver:
         assert driver.stdout is not None
+        OF_SESSION.add(driver.pid)
         try:
             said = []
             for line in driver.stdout:
@@ -139,3 +163,4 @@ def driving(temporary: str) -> Iterator[int | None]:
         finally:
             driver.kill()
             driver.stdout.read()  # the output ends when all processes in its namespace have ended
+            OF_SESSION.discard(driver.pid)

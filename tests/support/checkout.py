@@ -149,7 +149,7 @@ class Checkout:
         """Run the program on each of `lines` of arguments, in one process."""
         done = self.run(sys.executable, "-c", EACH, json.dumps(lines))
         assert done.returncode == 0, done.stderr
-        return [Ending(*ending) for ending in json.loads(done.stdout)]
+        return [Ending(*ending) for ending in json.loads(done.stdout.splitlines()[-1])]
 
     def report(self, folder: Path, *figures: str) -> None:
         """Write the report of the campaign in `folder` with these `figures`; all others are empty files."""

@@ -22,8 +22,8 @@ from pathlib import Path
 from base.errors import EyelevelError
 from measure.host import idle_priority, quota
 
-# The guards of this process, which no test started.
-GUARDS: set[int] = set()
+# Processes that belong to the session, not to a test: its guards, and its browser.
+OF_SESSION: set[int] = set()
 # The variable with the mark: the temporary folder of the process's session, or of its worker.
 MARK = "EYELEVEL_TEST_SESSION"
 
@@ -41,6 +41,12 @@ def own_groups() -> str:
     is tried anew.
     """
     return f"{GROUPS}{uuid.uuid4()}-"
+
+
+def groups_folder() -> Path:
+    """The control group in which this process can make others. Raises EyelevelError, OSError."""
+    place = quota.hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    return place.parent
 
 
 def processes_marked(mark: str, timeout_s: float = END_TIMEOUT_S) -> list[str]:
@@ -105,9 +111,8 @@ def remove_session(folder: Path) -> None:
         if Path(point).is_relative_to(folder):
             subprocess.run(["umount", "--lazy", point], check=True)  # otherwise its files would be removed
     with suppress(EyelevelError, OSError):  # there may be no control groups
-        parent = quota.hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
         for prefix in (GROUPS, quota.PREFIX, idle_priority.PREFIX):
-            quota.remove_abandoned(parent, prefix)
+            quota.remove_abandoned(groups_folder(), prefix)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -118,7 +123,7 @@ def guard(folder: Path) -> "subprocess.Popen[bytes]":
     environment = {name: value for name, value in os.environ.items() if name != MARK}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     process = subprocess.Popen(command, env=environment, start_new_session=True)
-    GUARDS.add(process.pid)
+    OF_SESSION.add(process.pid)
     return process
 
 

@@ -125,8 +125,8 @@ NEEDS = (
     ),
     Need(
         "control_groups",
-        "control groups for processor time that can be written",
-        "run `make test` as root, outside of most containers",
+        "writable control groups for processor time",
+        "run `make test` as root; most containers do not allow them",
         _has_control_groups,
     ),
     Need("root", "another user than their own", "run `make test` as root, too", lambda: os.geteuid() == 0),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from support.leaks import GUARDS
+from support.leaks import OF_SESSION
 
 # On a slow machine a browser has taken more than a minute to start. A test's own limit is longer.
 PATIENCE_S = 240
@@ -14,7 +14,7 @@ LOOK_S = 0.05
 
 
 def descendants(pid: int) -> list[tuple[int, str]]:
-    """The processes below `pid`, with their names, except the guards of test sessions."""
+    """The processes below `pid`, with their names, except those of the test session itself and below these."""
     children: dict[int, list[int]] = {}
     names: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
@@ -27,7 +27,7 @@ def descendants(pid: int) -> list[tuple[int, str]]:
             names[int(entry.name)] = name
     descendants, parents = [], [pid]
     while parents:
-        for child in {*children.get(parents.pop(), ())} - GUARDS:
+        for child in {*children.get(parents.pop(), ())} - OF_SESSION:
             descendants.append((child, names[child]))
             parents.append(child)
     return descendants

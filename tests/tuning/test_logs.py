@@ -252,7 +252,7 @@ NOTATIONS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notation", NOTATIONS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=16, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(
     rows=ROWS,
     mark=st.sampled_from(".,"),

@@ -238,7 +238,7 @@ def test_a_contrast_before_its_first_look_decides_no_claim() -> None:
 
 def test_seldom_is_any_of_all_claims_judged_wrongly() -> None:
     """All claims are false, or all are true: then the p values of the wrong verdict are evenly distributed. If any
-    verdict of a campaign is wrong, that with the smallest p value is."""
+    verdict of a campaign is wrong, the one with the smallest p value is."""
     p_values = np.random.default_rng(1).uniform(size=(2000, len(TESTABLE))).min(axis=1)
     for all_false in (True, False):
         one = [(p, 1.0) if all_false else (1.0, p) for p in p_values]

@@ -190,7 +190,9 @@ def test_loads_of_two_kinds_give_intervals_that_hold(share: float, factor: float
 
 
 @given(log_ratios(), st.randoms(use_true_random=False), st.integers(-512, 512))
-def test_what_must_hold_for_any_ratios(ratios: Array, random: object, shift: int) -> None:
+def test_swapped_shuffled_and_shifted_ratios_give_the_matching_means_and_p_values(
+    ratios: Array, random: object, shift: int
+) -> None:
     mean = mean_over_sites(ratios)
     p = float(mean.difference_p())
 

@@ -70,13 +70,13 @@ def test_an_attempt_that_is_made_again_leaves_its_run_open(display: ProgressDisp
 
 
 # The constants of the model were fitted to these attempts, so another campaign may be foretold worse.
-@pytest.mark.parametrize("one", [1, 2, 3])
-def test_the_time_of_the_reference_s_round_was_known_after_a_tenth_of_it(one: int) -> None:
+@pytest.mark.parametrize(("one", "within"), [(1, 0.1), (2, 0.1), (3, 0.13)])
+def test_the_time_of_the_reference_s_round_was_known_after_a_tenth_of_it(one: int, within: float) -> None:
     folder = PROJECT / "data" / "reference"
     rows = [row for row in read_rows(folder) if row.run == one]
     model = RunModel.of(require_document(folder))
     for share, ratio in zip((0.1, 0.25, 0.5), ratios(rows, model, (0.1, 0.25, 0.5)), strict=True):
-        assert ratio == pytest.approx(1, abs=0.13), share
+        assert ratio == pytest.approx(1, abs=within), share
 
 
 def test_no_more_time_is_left_than_the_budget() -> None:

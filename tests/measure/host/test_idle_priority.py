@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 import psutil
 import pytest
-from support.leaks import own_groups
+from support.leaks import groups_folder, own_groups
 
 from base.errors import EyelevelError
 from base.processes import first_readable, pidfd
@@ -27,7 +27,6 @@ from measure.host.idle_priority import (
     idle_threads,
     require_ordinary,
 )
-from measure.host.quota import hierarchy
 
 Way = Callable[[], AbstractContextManager[IdlePriority]]
 
@@ -71,10 +70,9 @@ def forking(way: IdlePriority) -> Iterator[int]:
 
 def groups(prefix: str) -> set[Path]:
     try:
-        place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+        return {*groups_folder().glob(f"{prefix}*")}
     except EyelevelError:
         return set()
-    return {*place.parent.glob(f"{prefix}*")}
 
 
 @pytest.mark.needs_root
@@ -153,8 +151,7 @@ def test_what_holds_leaves_nothing_behind() -> None:
 def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_group_and_a_living_ones_is_not() -> None:
     # Other measurements at the same time remove groups with the usual prefix.
     prefix = own_groups()
-    place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-    elsewhere = Path(tempfile.mkdtemp(prefix="eyelevel-test-", dir=place.parent))
+    elsewhere = Path(tempfile.mkdtemp(prefix="eyelevel-test-", dir=groups_folder()))
     script = "import sys; from contextlib import ExitStack; from pathlib import Path\n"
     script += "from measure.host.quota import new_group\n"
     script += f"with ExitStack() as stack: print(new_group(Path(sys.argv[1]), stack, {prefix!r}), flush=True); input()"

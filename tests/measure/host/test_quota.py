@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.leaks import own_groups
+from support.leaks import groups_folder, own_groups
 
 from base.errors import EyelevelError
 from measure.host.quota import PREFIX, checked_share, hierarchy, new_group, remove_abandoned
@@ -37,8 +37,7 @@ print(time.process_time())
 
 def groups() -> set[Path]:
     """The existing groups of this session's limited commands."""
-    parent = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
-    return {*parent.glob(f"{OWN}*")}
+    return {*groups_folder().glob(f"{OWN}*")}
 
 
 def is_running(process: int) -> bool:

@@ -32,8 +32,9 @@ write_live(load_live(site, 1, origin_ca=machine_ca_certificate()), site.folder)
 """
 
 
-def test_a_live_load_is_kept_with_its_network_protocols_and_round_trips(tmp_path: Path) -> None:
+def test_a_live_load_is_kept_with_its_protocols_and_round_trips(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)  # the servers and the browser are other users
+    # A live load goes to the addresses at which the page was recorded; here, the generated page's servers have these.
     site = write_site(generate("demo-light", 1), tmp_path / "site")
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(tmp_path), "demo-light", "1"]
     inside = [*shell(LTE, seed=1), "--", sys.executable, "-c", LOAD, str(site.folder)]

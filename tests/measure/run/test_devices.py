@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from support.leaks import groups_folder
 
 from base.errors import EyelevelError
 from base.files import read_json
@@ -13,7 +14,6 @@ from dataset.run_files import DEVICE_PACE
 from measure.host import device_index
 from measure.host.device_index import PREFIX, limits
 from measure.host.pace import PacedProcesses
-from measure.host.quota import hierarchy
 from measure.run.evidence import read_evidence
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
@@ -40,14 +40,8 @@ def site(tmp_path: Path) -> Site:
     )
 
 
-@pytest.fixture
-def place() -> Path:
-    """The folder where groups are made."""
-    return hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
-
-
 @pytest.mark.needs_control_groups
-def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(place: Path) -> None:
+def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is() -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     looks = [[ended.pid], []]
@@ -69,7 +63,7 @@ def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(place: Pa
 @pytest.mark.loads
 @pytest.mark.timing  # otherwise the processor keeps no pace
 def test_a_phone_has_its_window_its_hints_and_its_pace(
-    site: Site, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # How exactly a pace is kept depends on the machine, so short trials suffice; finding it is tested with simulated
     # machines (`test_device_index`).
@@ -84,7 +78,7 @@ def test_a_phone_has_its_window_its_hints_and_its_pace(
     loading = Loading(filmed=False, quiet_ms=500, browser="chromium-on-phone-mid")
     setting = Setting(site, networks.load()["dsl"], protocols.load()["quic"], loading)
     (folder := tmp_path / "load").mkdir()
-    before = {*place.glob(f"{PREFIX}*")}  # another process may be measuring on this machine
+    before = {*groups_folder().glob(f"{PREFIX}*")}  # another process may be measuring on this machine
     assert load(setting, folder) is None
     urls = [urlsplit(request.url) for request in read_evidence(folder, filmed=False).requests]
     (view,) = [dict(parse_qsl(url.query)) for url in urls if url.path == "/view"]
@@ -101,7 +95,7 @@ def test_a_phone_has_its_window_its_hints_and_its_pace(
     assert 0 < account["share"] < 1
     # The processes are at least the browser itself, its network stack, and pages. The kernel has stopped them.
     assert account["processes"] >= 3 and account["stopped"] > 0
-    assert not {*place.glob(f"{PREFIX}*")} - before
+    assert not {*groups_folder().glob(f"{PREFIX}*")} - before
 
 
 def test_a_device_that_cannot_be_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

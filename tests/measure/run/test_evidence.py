@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from base.bounded import JSON_BYTES
 from browsers.chromium.netlog import BROWSERS_PURPOSES, PREFETCH, read_netlog, read_streams
 from browsers.chromium_browser import BROWSER
 from browsers.contract import Request, StreamRequest
@@ -356,8 +357,8 @@ def test_evidence_that_a_browser_was_made_to_forge_fails_its_load_and_nothing_el
 
 def test_an_archive_that_would_take_much_memory_fails_its_load(tmp_path: Path) -> None:
     whole_run(tmp_path)
-    (tmp_path / HAR).write_bytes(gzip.compress(bytes((64 << 20) + 1), compresslevel=1))
-    fault = f"{HAR} is broken: it is longer than 64 MiB when decompressed"
+    (tmp_path / HAR).write_bytes(gzip.compress(bytes(JSON_BYTES + 1), compresslevel=1))
+    fault = f"{HAR} is broken: it is longer than {JSON_BYTES >> 20} MiB when decompressed"
     assert read_evidence(tmp_path).failures == (fault,)
 
 

@@ -1,14 +1,18 @@
 """Networks as validation measures them: each passes with its own settings, and fails with those of another network.
 
-Slow cases are in tests/proof.
+A quick probe of a path finds its network, too. Slow cases are in tests/proof.
 """
 
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.networks import failures
+from support.paths import probed
+from support.shells import network_namespace
 
 from measure.probe.measurement import NetworkMeasurement
 from measure.validate.network.cross_traffic import FlowMeasurement, judge_cross_traffic, measure_cross_traffic
@@ -17,6 +21,7 @@ from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from tuning import networks
 from tuning.impairments.loss import GilbertElliott
 from tuning.networks import Network
+from tuning.queues import Queue
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
@@ -25,12 +30,18 @@ NETWORK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=16, queue_ms=60, loss
 OTHER = Network("o", min_rtt_ms=24, up_mbps=3.88, down_mbps=16, queue_ms=40)
 RTTS, RATE = {"minimum RTT", "median RTT"}, {"uplink rate"}
 QUEUES, LOSSES = ({f"{way} {what}" for way in ("uplink", "downlink")} for what in ("queue", "loss"))
+# As many bytes in the queues as NETWORK has.
+SAME_QUEUES = {
+    "queue_ms": None,
+    "up_queue": Queue("droptail", limit_bytes=30_000),
+    "down_queue": Queue("droptail", limit_bytes=120_000),
+}
 # Lower and higher settings than those of NETWORK, and the checks that fail when these are configured.
-CHANGES: tuple[tuple[dict[str, float], set[str]], ...] = (
+CHANGES: tuple[tuple[dict[str, Any], set[str]], ...] = (
     ({"min_rtt_ms": 16}, RTTS),
     ({"min_rtt_ms": 24}, RTTS),
     ({"up_mbps": 3.88}, RATE),
-    ({"up_mbps": 4.1, "queue_ms": 58.5}, RATE),  # as many bytes in the uplink's queue
+    ({"up_mbps": 4.14, **SAME_QUEUES}, RATE),
     ({"queue_ms": 40}, QUEUES),
     ({"queue_ms": 80}, QUEUES),
     ({"loss": 0}, LOSSES),
@@ -46,6 +57,7 @@ SHARE = 1 - (1 - GILBERT_ELLIOTT.loss) ** 2
 ELLIOTT = Network("e", min_rtt_ms=40, loss=SHARE, gilbert_elliott=GILBERT_ELLIOTT, jitter_ms=10)
 BUSY = Network("busy", min_rtt_ms=20, up_mbps=5, down_mbps=20, queue_ms=40, cross_traffic=("cubic", "reno"))
 NAMES = ((1, "cubic"), (2, "reno"))
+LTE = networks.load()["lte"]
 # Generated.
 DELAYS = "time_s,delay_ms,loss\n0,0,0\n0.4,20,0.2\n0.9,5,0\n1.6,40,0.05\n2,0,0\n"
 CHANGING = """
@@ -63,6 +75,7 @@ class Measurements:
     test failed is repeated alone."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._site = write_validation_sites(folder / "sites")[WINDOW_PAGE]
         (folder / "delays.csv").write_text(DELAYS)
         (folder / networks.FILENAME).write_text(CHANGING)
@@ -73,10 +86,11 @@ class Measurements:
             REPAIRED: 70,
             NETWORK: LOST_PACKETS_QUICK,
         }
-        # More processes than these two, which send little while the scatter is measured, would increase it.
+        # While the scatter of delays is measured, only these two run, which send little; others would increase it.
         scattered = {ELLIOTT: 400, SHAKEN: LOST_PACKETS_QUICK}
         steady, self._lost_packets = self._lost_packets, self._lost_packets | scattered
-        with ThreadPoolExecutor(1 + len(steady)) as pool:
+        with ThreadPoolExecutor(2 + len(steady)) as pool:
+            self._profiles = [pool.submit(self._probed)]
             self._flows = [pool.submit(measure_cross_traffic, BUSY, self._site)]
             self._networks = {network: [pool.submit(self._measured, network)] for network in steady}
         with ThreadPoolExecutor(len(scattered)) as pool:
@@ -84,6 +98,10 @@ class Measurements:
 
     def _measured(self, network: Network) -> NetworkMeasurement:
         return measure_network(network, self._site, self._lost_packets[network])
+
+    def _probed(self) -> Network:
+        with network_namespace():  # only this thread enters it
+            return probed(LTE, Path(tempfile.mkdtemp(dir=self._folder)), "--quick")
 
     def of(self, network: Network) -> NetworkMeasurement:
         """A measurement of `network` for which all checks pass."""
@@ -99,6 +117,10 @@ class Measurements:
         assert failures(judge_cross_traffic(BUSY, flows)) == set(), flows
         return flows
 
+    def profile(self) -> Network:
+        """The network that a quick probe of LTE's path finds."""
+        return self._profiles.pop().result() if self._profiles else self._probed()
+
 
 @pytest.fixture(scope="module")
 def measurements(tmp_path_factory: pytest.TempPathFactory) -> Measurements:
@@ -108,7 +130,7 @@ def measurements(tmp_path_factory: pytest.TempPathFactory) -> Measurements:
 def test_a_network_that_is_not_as_configured_fails_its_check(measurements: Measurements) -> None:
     measurement = measurements.of(NETWORK)
     for change, wrong in CHANGES:
-        assert failures(judge_network(replace(NETWORK, **change), measurement)) == wrong, change  # type: ignore[arg-type]
+        assert failures(judge_network(replace(NETWORK, **change), measurement)) == wrong, change
     assert failures(judge_network(OTHER, measurement)) == RTTS | RATE | QUEUES | LOSSES
 
 
@@ -154,9 +176,13 @@ def test_delays_that_are_shared_otherwise_fail(measurements: Measurements) -> No
     assert failures(judge_network(replace(ELLIOTT, reorder=True), measurement)) == {"uplink order", "downlink order"}
 
 
-def test_packets_that_overtake_each_other_where_none_should_fail(measurements: Measurements) -> None:
+def test_a_network_that_reorders_and_loses_nothing_fails_as_one_in_order_and_as_lossy_ones(
+    measurements: Measurements,
+) -> None:
     measurement = measurements.of(SHAKEN)
     assert failures(judge_network(replace(SHAKEN, reorder=False), measurement)) == {"uplink order", "downlink order"}
+    assert failures(judge_network(replace(SHAKEN, up_loss=0.1), measurement)) == {"uplink loss"}
+    assert failures(judge_network(replace(SHAKEN, down_loss=0.1), measurement)) == {"downlink loss"}
 
 
 def test_a_network_that_follows_a_file_passes_and_fails_as_another(measurements: Measurements) -> None:
@@ -189,3 +215,13 @@ def test_flows_fill_the_link_and_are_told_from_others(measurements: Measurements
     ):
         judged = judge_cross_traffic(replace(BUSY, **change), flows)
         assert {check.name for check in judged if not check.passed} == wrong, change
+
+
+def test_the_profile_of_an_emulated_lte_is_lte(measurements: Measurements) -> None:
+    profile = measurements.profile()
+    assert (profile.up_mbps, profile.down_mbps) == pytest.approx((LTE.up_mbps, LTE.down_mbps), rel=0.05)
+    assert profile.min_rtt_ms == pytest.approx(LTE.min_rtt_ms, rel=0.05)
+    assert (profile.up_loss, profile.down_loss) == (0, 0)
+    for queue in (profile.up_queue, profile.down_queue):
+        assert queue and queue.kind == "droptail"
+        assert queue.limit_ms == pytest.approx(LTE.queue_ms, rel=0.05)
