@@ -33,7 +33,7 @@ class Browser(Session):
     def begin_anew(self) -> None:
         """Close all tabs, with their settings and messages, and open a new one.
 
-        (What belongs to the whole browser stays: its cache, its storage, and where it saves downloads.)
+        (The browser keeps its cache, its storage, and the folder where it saves downloads.)
         """
         tab = self._ask("POST", "/window/new", {"type": "tab"})["handle"]
         for other in self._ask("GET", "/window/handles", {}):
