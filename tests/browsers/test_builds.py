@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.campaigns import reason_against_page
 from support.scripted import SOUND, measured, scripted_campaign
 
 from base.errors import EyelevelError, Misuse
@@ -30,11 +31,9 @@ from dataset.table import CampaignDocument, header, read_document, read_rows, wr
 from eyelevel.commands.campaign import chosen_browsers as browsers_of_campaign
 from eyelevel.package import write_package
 from eyelevel.program import program as eyelevel
-from measure.campaign.method import claim
 from measure.campaign.resuming import resume_from_package
 from measure.host.machine import digests, versions
 from measure.run.evidence import read_evidence
-from measure.run.gates import reason_against
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
 from record.demo import generate
@@ -269,6 +268,6 @@ def test_a_script_in_a_folder_of_its_own_loads_a_page_as_the_browser(tmp_path: P
     folder = tmp_path / "load"
     folder.mkdir()
     assert load(setting, folder) is None, (folder / REPLAY_LOG).read_text()
-    assert reason_against(read_evidence(folder, filmed=False), claim(setting)) is None
+    assert reason_against_page(read_evidence(folder, filmed=False), setting) is None
     with gzip.open(folder / browser_named("mine").network_log, "rt") as log:
         assert SWITCH in log.readline()

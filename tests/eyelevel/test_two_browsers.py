@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.campaigns import light_campaign, run_of_each
+from support.campaigns import light_campaign, reason_against_page, run_of_each
 from support.processes import awaited_descendants, still_there
 
 from base.portable import as_argument
@@ -21,9 +21,8 @@ from dataset.metrics import METRICS
 from dataset.run_files import FILM_LOG, LOG, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, Row, read_document, read_rows
 from measure.campaign.campaign import Campaign
-from measure.campaign.method import PAGES, claim, is_made
+from measure.campaign.method import PAGES, is_made
 from measure.run.evidence import Evidence, page_requests, read_evidence
-from measure.run.gates import reason_against
 from measure.run.load import load
 from measure.run.setting import Circumstances, Loading, Setting
 from measure.run.visit_spec import VisitSpec
@@ -198,7 +197,7 @@ def test_a_load_that_used_something_else_does_not_count(
 ) -> None:
     visit(site, served, tmp_path / "load", change.replace("SERVER", repr(next(iter(site.servers)))))
     setting = Setting(site, NETWORK, PROTOCOLS["quic"], Loading(filmed=False, browser="firefox"))
-    reason = reason_against(read_evidence(tmp_path / "load", filmed=False), claim(setting))
+    reason = reason_against_page(read_evidence(tmp_path / "load", filmed=False), setting)
     assert reason and reason.gate == gate, reason
 
 
@@ -211,7 +210,7 @@ def test_firefox_loads_a_page_over_http3_through_a_proxy_of_connect_udp(site: Si
     setting = Setting(site, network, PROTOCOLS["quic"], loading)
     assert load(setting, tmp_path) is None, (tmp_path / REPLAY_LOG).read_text()
     evidence = read_evidence(tmp_path, filmed=False)
-    assert reason_against(evidence, claim(setting)) is None
+    assert reason_against_page(evidence, setting) is None
     # All of the page was requested from the servers, each through a separate tunnel.
     assert {request.protocol for request in evidence.requests if request.status} == {"h3"}
     sent = [request.url for request in evidence.requests if request.status and not request.by_browser]
@@ -225,7 +224,7 @@ def test_firefox_loads_a_page_over_http3_through_a_proxy_of_connect_udp(site: Si
 
 
 def named_gate(evidence: Evidence, setting: Setting) -> str | None:
-    reason = reason_against(evidence, claim(setting))
+    reason = reason_against_page(evidence, setting)
     return reason.gate if reason else None
 
 

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 from clients.origin import HOSTS
+from support.campaigns import reason_against_page
 
 from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT, cache_dir
 from browsers.browsertime.configuration import QUIET_MS
 from dataset.run_files import REPLAY_EVIDENCE
-from measure.campaign.method import claim
 from measure.run.evidence import Evidence, read_evidence
-from measure.run.gates import reason_against
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
 from measure.sites.completeness import requested_urls
@@ -155,7 +154,7 @@ def test_the_same_steps_are_made_in_each_load_with_stand_ins_for_values(recorded
     setting, evidence = load_once(recorded.site, tmp_path, "quic")
     assert evidence.script is not None
     assert [step for step, _ in evidence.script["steps"]] == STEPS
-    assert reason_against(evidence, claim(setting)) is None
+    assert reason_against_page(evidence, setting) is None
     assert requests_of_steps(tmp_path, evidence)
     scripts = json.loads((tmp_path / REPLAY_EVIDENCE).read_text())["scripts"]
     assert scripts["page_script"]["documents"] == 3  # the page, its frame, and the 404 of its icon
@@ -169,7 +168,7 @@ def test_a_load_whose_script_has_not_ended_does_not_count(recorded: Recorded, tm
     assert evidence.script is not None
     assert [step for step, _ in evidence.script["steps"]] == STEPS
     assert requests_of_steps(tmp_path / "load", evidence)
-    reason = reason_against(evidence, claim(setting))
+    reason = reason_against_page(evidence, setting)
     assert reason is not None
     assert reason.gate == "page_script_unfinished"
     assert f"it did {', '.join(STEPS)}" in reason.text

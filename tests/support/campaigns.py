@@ -1,4 +1,4 @@
-"""Small campaigns of real loads, and a check that a campaign's folder contains exactly what was planned."""
+"""Small campaigns of real loads; checks that a load counts, and that a campaign has exactly what was planned."""
 
 import csv
 import gzip
@@ -11,13 +11,23 @@ from rich.console import Console
 
 from base.places import tool
 from dataset.plan import read_plan
+from dataset.reasons import Reason
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
+from measure.campaign.method import claim
 from measure.campaign.progress import ProgressDisplay
-from measure.run.setting import Loading
+from measure.run.evidence import Evidence
+from measure.run.gates import GATES, reason_against
+from measure.run.setting import Loading, Setting
 from record.demo import generate
 from record.site import Site, write_site
 from tuning import networks, protocols
+
+
+def reason_against_page(evidence: Evidence, setting: Setting) -> Reason | None:
+    """The reason of the first gate that rejects a load, except the gates that blame the machine: other tests keep it
+    busy. None if the load counts."""
+    return reason_against(evidence, claim(setting), [gate for gate in GATES if not gate.is_of_machine])
 
 
 def run_of_each(

@@ -4,12 +4,13 @@ it."""
 from pathlib import Path
 
 import pytest
+from support.campaigns import reason_against_page
 
 from dataset.run_files import REQUEST_LOG
 from dataset.table import Row, Run
-from measure.campaign.method import PAGES, claim
+from measure.campaign.method import PAGES
 from measure.run.evidence import read_evidence
-from measure.run.gates import GATES, is_of_machine, reason_against
+from measure.run.gates import is_of_machine
 from measure.run.load import Observers, load
 from measure.run.setting import Circumstances, Loading, Setting
 from record.http1 import Response
@@ -90,5 +91,5 @@ def test_where_no_udp_gets_through_all_goes_over_http2_and_that_counts(site: Sit
     (tmp_path / "load").mkdir()
     assert load(setting, tmp_path / "load", observers=Observers(monitor=("sh", "-c", WITHOUT_UDP))) is None
     evidence = read_evidence(tmp_path / "load", filmed=False)
-    assert reason_against(evidence, claim(setting), [gate for gate in GATES if not gate.is_of_machine]) is None
+    assert reason_against_page(evidence, setting) is None
     assert set(evidence.har_protocols) == {"h2"}
