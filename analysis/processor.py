@@ -38,8 +38,8 @@ DIFFERENT, BUSY = "waits differ", "saturated"
 # In runs that began earlier, the servers' time and waits may lack uWSGI's (`measure.instruments.processor`).
 UWSGI_COUNTS_FROM = pd.Timestamp("2026-12-01", tz="UTC")
 WITHOUT_UWSGI = (
-    "uWSGI, which serves all but quic_server, was not counted until 30 November 2026: loads that it served waited "
-    "longer than these numbers say."
+    "Until 30 November 2026, uWSGI, which answers behind all servers but quic_server and quinn, was not counted: loads "
+    "over these other servers may have waited longer than these numbers say."
 )
 COLUMNS = [*OVER_SITES, "blocks", "wait_reference", "wait_compared", "difference_ms", "share_reference"]
 COLUMNS += ["share_compared", "wait_gain", "gain", "p", "p_corrected", "warning"]
@@ -91,7 +91,7 @@ def _warning(row: Mapping[str, Any]) -> str:
 
 
 def lacks_uwsgi(campaign: CampaignTable) -> bool:
-    """Whether waits of uWSGI may be missing in runs of `campaign`, which it served."""
+    """Whether `campaign` has runs behind uWSGI that may lack its waits."""
     return "uwsgi" in campaign.document.versions and bool((starts_of(campaign.runs) < UWSGI_COUNTS_FROM).any())
 
 

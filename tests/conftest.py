@@ -288,7 +288,7 @@ def shared_browser(pytestconfig: pytest.Config) -> Iterator[SharedBrowser]:
     shared = SharedBrowser()
 
     class Alone:
-        """Ends the browser before a timing test, since other processes might disturb the test."""
+        """Ends the browser before a timing test, since its processes might disturb the test."""
 
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_setup(self, item: pytest.Item) -> None:

@@ -310,8 +310,9 @@ def _different(table: pd.DataFrame, *, without_uwsgi: bool) -> list[str]:
         else f"Loads over {listing(longer_ones)} waited longer for a processor than those over {listing(shorter_ones)}"
     )
     metrics = listing([label(name) for name in table["metric"].unique()])
+    missing = f", not counting uWSGI's waits. {WITHOUT_UWSGI}" if without_uwsgi else "."
     return [
-        f"{title}{f', without the waits of uWSGI. {WITHOUT_UWSGI}' if without_uwsgi else '.'} The differences are "
+        f"{title}{missing} The differences are "
         f"{'; '.join(pairs.values())} (median, all threads of a load together). On a machine with more cores, these "
         f"protocols may compare differently in {metrics}."
     ]

@@ -45,7 +45,9 @@ FILM_PROGRAMS = ("film-recorder", "Xvfb")
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
 # Until then, the code looked for uWSGI by another name than its program's.
-WITHOUT_UWSGI = "without uWSGI's, which serves all but quic_server, in data measured up to 30 November 2026"
+UWSGI_MISSING = (
+    "in data measured up to 30 November 2026, uWSGI's share is missing (behind all servers but quic_server and quinn)"
+)
 MEANINGS = {
     "browser": "processor time of the browser's own process during the load, and of its helpers that have no column; "
     "all threads together, so it may be longer than the load. This and the next seven columns cover the time from the "
@@ -54,7 +56,7 @@ MEANINGS = {
     "renderer": "the same of the processes that run the page's scripts and lay it out",
     "network": "the same of the browser's network stack, QUIC and TLS included; TCP itself is the kernel's",
     "gpu": "the same of the process that paints",
-    SERVERS: f"the same of the servers; {WITHOUT_UWSGI}",
+    SERVERS: f"the same of the servers; {UWSGI_MISSING}",
     EMULATOR: "the same of the emulated network",
     FILM: "the same of the film, its screen included",
 }
@@ -289,7 +291,7 @@ class Processor(Instrument):
             "processor_wait_ms",
             "ms",
             "for how long the threads of all of these but the film were ready to run and waited for a processor, in "
-            f"sum; threads wait side by side, so the load became longer by less; {WITHOUT_UWSGI}",
+            f"sum; threads wait side by side, so the load became longer by less; {UWSGI_MISSING}",
         ),
     )
 

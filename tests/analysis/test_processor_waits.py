@@ -14,6 +14,7 @@ from analysis import hypotheses
 from analysis.processor import BUSY, COLUMNS, DIFFERENT, MOST_WAITING, WITHOUT_UWSGI
 from analysis.report.conclusion import findings_of
 from analysis.report.sections.declared import confirmatory
+from analysis.report.sections.diagnostics import diagnostics
 from analysis.report.sentences import warnings
 from analysis.report.warnings import of_few_cores, of_impossible_waits, of_waits, titled
 from analysis.runs import CampaignTable, load, rows_of
@@ -164,8 +165,10 @@ def test_the_report_says_where_waits_of_uwsgi_are_missing(
     findings = findings_of(CampaignTable(table.runs.assign(started_at=starts), document), DECLARED)
     (text,) = [text for text in warnings(findings) if "waited longer" in text]
     title, details = titled(text)
-    assert title.endswith(", without the waits of uWSGI.") is is_said
+    assert title.endswith(", not counting uWSGI's waits.") is is_said
     assert (WITHOUT_UWSGI in details) is (WITHOUT_UWSGI in confirmatory(findings).note) is is_said
+    (of_waits,) = [table for table in diagnostics(findings).tables if table.name == "processor_waits"]
+    assert (WITHOUT_UWSGI in of_waits.note) is is_said
 
 
 def test_the_table_of_hypotheses_marks_these_gains_alone() -> None:

@@ -148,6 +148,8 @@ const rtc = async () => {
 # A visit ends when nothing has been under way for a while, and refused attempts may take longer on a busy machine. So
 # the page over TLS requests something that is answered when it is done.
 DONE = threading.Semaphore(0)
+# A visit has a shorter limit. Without one here, the thread of a visit that failed would take the next visit's end.
+LONGEST_VISIT_S = 300
 # The alternative addresses over QUIC that the server announces.
 ALTERNATIVE = f'h3="{LAN}:443", h3="127.0.0.1:{PORT}"'
 
@@ -190,7 +192,7 @@ def serve(folder: Path, host: str, port: int, tls: ssl.SSLContext | None = None)
                 if path == "/done":
                     DONE.release()
                 elif path == "/held":
-                    DONE.acquire(timeout=60)
+                    DONE.acquire(timeout=LONGEST_VISIT_S)
                 stream.sendall(answer_of(address, path, secure=tls is not None))
         except OSError:  # a browser may open a connection and abandon it
             pass

@@ -24,8 +24,12 @@ TABLES = PROJECT / "data" / "reference" / "report" / "tables"
 FACTORS = {"ratio": 100, "ms": 1, "sites of 38": 1}
 # The kinds of numbers of the paper, and the beginnings of their rows in the document.
 KINDS = {
-    **{"mean_gain": "mean change", "max_gain": "largest change", "mean_delta": "mean difference"},
-    **{"sites_faster": "sites faster", "example": "example", "rtt_delta": "Table 3"},
+    "mean_gain": "mean change",
+    "max_gain": "largest change",
+    "mean_delta": "mean difference",
+    "sites_faster": "sites faster",
+    "example": "example",
+    "rtt_delta": "Table 3",
 }
 
 

@@ -34,8 +34,8 @@ PROTOCOLS = protocols.load()
 OPTIONAL_SERVERS = {"caddy": pytest.mark.needs_caddy, "quinn": pytest.mark.needs_quinn}
 # Nothing but the options of quic_server distinguishes replays over these from one over `quic+unknown`.
 OTHER_QUIC = [name for name, one in PROTOCOLS.items() if one.server == "quic_server" and name != "quic+unknown"]
-# Which servers the browser knows, and whether it opens backup connections, make no difference to a replay, so of
-# protocols that differ in nothing else one is replayed.
+# Which servers the browser knows, how it learns of an alternative, and whether it opens backup connections make no
+# difference to a replay. So one is replayed of all protocols that differ only in these.
 REPLAYED = {
     repr(replace(protocol, name="", known_servers=None, backup_connections=None, discovery=None)): protocol
     for protocol in PROTOCOLS.values()

@@ -638,8 +638,8 @@ def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str
 @pytest.mark.timing
 def test_meters_show_what_links_carry_in_the_chosen_directions() -> None:
     """The meters run in parallel, since they mostly wait."""
-    # 12 pings of 1500 bytes a second, throughout the second line's second.
-    ping = ["ping", "-n", "-q", "-c", "25", "-i", "0.0833", "-s", "1472", SERVER[0]]
+    # 12 pings of 1500 bytes a second, until after the second line.
+    ping = ["ping", "-n", "-q", "-c", "31", "-i", "0.0833", "-s", "1472", SERVER[0]]
     up, down = (rf"{name} +0\.1\d\d Mbit/s" for name in ("up", "down"))
     queue = r", at most +12\.0 ms in the queue, 0 dropped"
     expected = {

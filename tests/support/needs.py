@@ -126,7 +126,7 @@ NEEDS = (
     Need(
         "control_groups",
         "writable control groups for processor time",
-        "run `make test` as root; most containers do not allow them",
+        "run `make test` as root, outside containers, most of which do not allow control groups",
         _has_control_groups,
     ),
     Need("root", "another user than their own", "run `make test` as root, too", lambda: os.geteuid() == 0),

@@ -1,9 +1,11 @@
 """Whether a campaign's runs can be compared: their balance, drift and scatter, and the runs that do not count."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from analysis.figures import calibration, exclusion_bars, order, within
 from analysis.findings import Findings
+from analysis.processor import WITHOUT_UWSGI, lacks_uwsgi
 from analysis.report import alternatives
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.sections.contract import CampaignSection
@@ -17,6 +19,11 @@ def sections(findings: Findings) -> list[Section]:
     return [diagnostics(findings), exclusions(findings)]
 
 
+def _without_uwsgi(findings: Findings, table: ReportTable) -> ReportTable:
+    is_said = table.name == "processor_waits" and lacks_uwsgi(findings.campaign)
+    return replace(table, note=f"{table.note} {WITHOUT_UWSGI}") if is_said else table
+
+
 def diagnostics(findings: Findings) -> Section:
     """The section of the diagnostics."""
     order = ("steps", "carry_over", "wandering")
@@ -26,7 +33,7 @@ def diagnostics(findings: Findings) -> Section:
         "diagnostics",
         "Diagnostics",
         figures=tuple(_figures(findings)),
-        tables=tables_of(findings, *names),
+        tables=tuple(_without_uwsgi(findings, table) for table in tables_of(findings, *names)),
         parts=(
             Section("balance", "Balance", tables=tables_of(findings, "pair_balance")),
             Section(

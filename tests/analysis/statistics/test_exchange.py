@@ -14,7 +14,7 @@ from analysis.statistics.samples import Array
 def by_enumeration(ratios: Array) -> float:
     """The share of all exchanges whose studentised mean is at least that of `ratios`."""
     is_known = np.isfinite(ratios)
-    # The first exchange changes no sign.
+    # The first row of signs changes nothing: it gives the observed mean.
     signs = np.array(list(product([1, -1], repeat=int(is_known.sum()))))
     exchanged = np.full((len(signs), *ratios.shape), np.nan)
     exchanged[:, is_known] = ratios[is_known] * signs

@@ -85,7 +85,7 @@ def test_several_unbalanced_factors_are_the_additive_model_of_statsmodels() -> N
 
 def test_a_factor_that_another_one_determines_counts_for_nothing() -> None:
     draw = np.random.default_rng(4)
-    # The mean of ten ones is rounded.
+    # Ten tenths do not add up to exactly 1, so rounding leaves small eigenvalues.
     site, place = np.repeat(np.arange(7), 10), np.arange(70) % 3
     values = draw.normal(size=70)
     one, other = (factor_test(values, place, others) for others in ([site], [site // 3, site, site // 2]))

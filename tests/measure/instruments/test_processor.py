@@ -62,7 +62,7 @@ class Fixed(Account):
 
 
 class OfThisProcess(Fixed):
-    """An account without the other processes that tests may have left to this one."""
+    """An account of this process alone: it may have children of other tests, such as the shared browser."""
 
     def times(self, process: int) -> ProcessTimes | None:
         return super().times(process) if process == os.getpid() else None

@@ -170,7 +170,7 @@ def test_a_load_counts_or_says_what_the_page_did(case: Case, protocol: str, tmp_
 
 @pytest.mark.case("page-with-a-dialog")
 def test_a_page_that_opens_a_window_or_prints_does_not_count(tmp_path: Path) -> None:
-    # Over QUIC, too, a host is reached whose name ends with a dot.
+    # A host whose name ends with a dot is reached over QUIC, too.
     case = Case("<script>onload = () => { open('/en/'); print(); }</script>", start=DOTTED)
     reason, evidence = loaded(case, "quic", tmp_path)
     # The page's own window, the one that it opened, and the dialog.
