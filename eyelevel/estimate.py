@@ -10,7 +10,7 @@ from base.words import in_bytes, in_words, plural
 from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT, RUNS, read_given_up, read_rows
 from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import Forecast, forecast
+from measure.campaign.forecast import Forecast
 from measure.campaign.status import status
 from measure.campaign.store import FolderStore
 from measure.run.aliases import distinct
@@ -53,10 +53,9 @@ def estimate(campaign: Campaign, enough: Enough = never_enough) -> Estimate:
         ]
         for block in plan
     ]
-    runs, model = [run for block in blocks for run in block], campaign.run_model()
-    expected = forecast(runs, rows, campaign.folder, model, campaign.lanes.runs_at_once)
-    first = forecast(next(filter(None, blocks), []), rows, campaign.folder, model)
-    return Estimate(len(runs), expected, campaign.auto, first.seconds)
+    runs, forecaster = [run for block in blocks for run in block], campaign.forecaster(rows)
+    first = replace(forecaster, runs_at_once=None).forecast(next(filter(None, blocks), []))
+    return Estimate(len(runs), forecaster.forecast(runs), campaign.auto, first.seconds)
 
 
 def runs_within(seconds: float, campaign: Campaign) -> tuple[int, float]:

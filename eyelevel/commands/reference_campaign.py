@@ -27,7 +27,7 @@ from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.declared import DeclaredCampaign, DeclaredSite, read_declared
-from measure.campaign.forecast import forecast
+from measure.campaign.forecast import Forecaster
 from measure.campaign.results import require_unused
 from measure.campaign.resuming import resume_from_package
 from measure.completing.completing import summary
@@ -172,10 +172,10 @@ def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
     done = {row.of for row in rows if row.valid}
     blocks = campaign.plan()
     first = [run for block in blocks for run in block if run.number == 1]
-    model = campaign.run_model()
+    forecaster = Forecaster(rows, campaign.folder, campaign.run_model())
 
     def seconds(runs: Iterable[Run]) -> float:
-        return forecast(runs, rows, campaign.folder, model).seconds
+        return forecaster.forecast(runs).seconds
 
     of_network = {name: seconds(run for run in first if run.network == name) for name in campaign.networks}
     remaining = [run for block in blocks for run in block if run not in done]

@@ -14,10 +14,10 @@ from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named
 from dataset.plan import PlannedBlock
 from dataset.settings import CampaignSettings
-from dataset.table import CampaignDocument, Cell, Condition, Run
+from dataset.table import CampaignDocument, Cell, Condition, Row, Run
 from films.policy import ALL_FILMS, FilmPolicy
 from measure.campaign.block import Block
-from measure.campaign.forecast import RunModel
+from measure.campaign.forecast import Forecaster, RunModel
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import plan, seed_of
 from measure.campaign.server_choices import choices_of_server
@@ -193,6 +193,10 @@ class Campaign:
         """The model of a run's time and space, for when no runs have been made yet."""
         page_bytes = {name: site.page_bytes for name, site in self.sites.items()}
         return RunModel(page_bytes, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
+
+    def forecaster(self, rows: Sequence[Row]) -> Forecaster:
+        """The forecaster for when `rows` have been made, with all lanes in use."""
+        return Forecaster(rows, self.folder, self.run_model(), self.lanes.runs_at_once)
 
     def flow_protocols(self) -> list[Protocol]:
         """The protocols of flows that belong to no page."""

@@ -14,7 +14,7 @@ from measure.campaign.block import Block, apply_policy
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.expectations import Expectation, judge
-from measure.campaign.forecast import Forecast, forecast, require_space, run_seconds
+from measure.campaign.forecast import Forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.place import Place, Work, measure_here
@@ -96,15 +96,11 @@ class PlannedRuns:
 
     def forecast(self) -> Forecast:
         """The time and space that the open runs will take, with all lanes in use."""
-        campaign, rows = self._campaign, self._results.rows
-        at_once = campaign.lanes.runs_at_once
-        return forecast(self.open_runs(), rows, campaign.folder, campaign.run_model(), at_once)
+        return self._campaign.forecaster(self._results.rows).forecast(self.open_runs())
 
     def run_seconds(self) -> dict[Cell, float]:
         """Cell → how long an open run of it will take on average, with all lanes in use."""
-        campaign, rows = self._campaign, self._results.rows
-        at_once = campaign.lanes.runs_at_once
-        return run_seconds(self.open_runs(), rows, campaign.folder, campaign.run_model(), at_once)
+        return self._campaign.forecaster(self._results.rows).run_seconds(self.open_runs())
 
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""
@@ -154,9 +150,8 @@ class PlannedRuns:
         Raises EyelevelError when the disk is too small."""
         # A later, shorter block might still fit, but then slow networks would get fewer runs.
         if self._budget and not self.is_out_of_time:
-            campaign = self._campaign
-            expected = forecast(block.settings, self._results.rows, campaign.folder, campaign.run_model())
-            self.is_out_of_time = expected.seconds > self._budget.remaining_s
+            alone = replace(self._campaign.forecaster(self._results.rows), runs_at_once=None)
+            self.is_out_of_time = alone.forecast(block.settings).seconds > self._budget.remaining_s
         if not self.is_out_of_time:
             require_space(0, self._results.folder)
         return not self.is_out_of_time

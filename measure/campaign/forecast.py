@@ -114,71 +114,64 @@ class RunModel:
         return Forecast(seconds, EVIDENCE_BYTES + film_bytes)
 
 
-def forecast(
-    runs: Iterable[Run],
-    rows: Sequence[Row],
-    folder: Path,
-    model: RunModel,
-    runs_at_once: Callable[[str], int] | None = None,
-) -> Forecast:
-    """The time and the space of `runs`, given the `rows` that were made so far in the campaign's `folder`.
-    `runs_at_once`: how many runs on a network are measured at once; None: the time is that of the runs in one place,
-    one after another.
+@dataclass(frozen=True)
+class Forecaster:
+    """Forecasts the runs of a campaign, given the `rows` that were made so far in its `folder`. `runs_at_once`: how
+    many runs on a network are measured at once; None: the times are those of the runs in one place, one after another.
 
     A run is expected to take the mean of the rows of its site and network. Without such rows, it is expected to take
     what `model` predicts, scaled by the network's ratio of measured to predicted time so far.
     """
-    runs = list(runs)
-    of_cells = forecast_of_cells(runs, rows, folder, model, runs_at_once).values()
-    return sum(of_cells, Forecast(pace_seconds(runs), 0.0))
 
+    rows: Sequence[Row]
+    folder: Path
+    model: RunModel
+    runs_at_once: Callable[[str], int] | None = None
 
-def forecast_of_cells(
-    runs: Iterable[Run],
-    rows: Sequence[Row],
-    folder: Path,
-    model: RunModel,
-    runs_at_once: Callable[[str], int] | None = None,
-) -> dict[Cell, Forecast]:
-    """Cell → the time and the space of its `runs`, as `forecast` has them, without the pace checks of devices."""
-    rows_of: dict[Cell, list[Row]] = defaultdict(list)
-    for row in rows:
-        rows_of[row.site, row.network].append(row)
-    means, run_s = {}, mean_seconds(rows, shared=runs_at_once is not None)
+    def forecast(self, runs: Iterable[Run]) -> Forecast:
+        """The time and the space of `runs` in sum, with the pace checks of devices."""
+        runs = list(runs)
+        return sum(self.of_cells(runs).values(), Forecast(pace_seconds(runs), 0.0))
 
-    def predicted(cell: Cell, keeps_film: bool | None = None) -> Forecast:
-        return model.forecast(cell, keeps_film).slower(1 / runs_at_once(cell[1]) if runs_at_once else 1)
+    def run_seconds(self, runs: Sequence[Run]) -> dict[Cell, float]:
+        """Cell → the mean time of its `runs`, without the pace checks of devices."""
+        numbers = Counter(run.cell for run in runs)
+        return {cell: total.seconds / numbers[cell] for cell, total in self.of_cells(runs).items()}
 
-    for cell, of_cell in rows_of.items():
-        sizes = _bytes(of_cell, folder)
-        if sizes is None:
-            sizes = model.forecast(cell).bytes if model.knows(cell) else 0.0
-        means[cell] = Forecast(run_s[cell], sizes)
-    ratios: dict[str, list[float]] = defaultdict(lambda: [1.0] * SITES_AS_PREDICTED)
-    for cell in filter(model.knows, means):
-        ratios[cell[1]].append(means[cell].seconds / predicted(cell).seconds)
-    # Most of hundreds of thousands of runs have the same forecast.
-    one: dict[tuple[Cell, bool], Forecast] = {}
-    totals: dict[Cell, Forecast] = defaultdict(lambda: Forecast(0.0, 0.0))
-    for run in runs:
-        kind = run.cell, model.keeps_film(run.number)
-        if kind not in one:
-            one[kind] = means.get(run.cell) or predicted(*kind).slower(median(ratios[run.network]))
-        totals[run.cell] += one[kind]
-    return totals
+    def of_cells(self, runs: Iterable[Run]) -> dict[Cell, Forecast]:
+        """Cell → the time and the space of its `runs`, without the pace checks of devices."""
+        means = self._means()
+        ratios: dict[str, list[float]] = defaultdict(lambda: [1.0] * SITES_AS_PREDICTED)
+        for cell in filter(self.model.knows, means):
+            ratios[cell[1]].append(means[cell].seconds / self._predicted(cell).seconds)
+        # Most of hundreds of thousands of runs have the same forecast.
+        one: dict[tuple[Cell, bool], Forecast] = {}
+        totals: dict[Cell, Forecast] = defaultdict(lambda: Forecast(0.0, 0.0))
+        for run in runs:
+            kind = run.cell, self.model.keeps_film(run.number)
+            if kind not in one:
+                one[kind] = means.get(run.cell) or self._predicted(*kind).slower(median(ratios[run.network]))
+            totals[run.cell] += one[kind]
+        return totals
 
+    def _means(self) -> dict[Cell, Forecast]:
+        """Cell → the mean of its rows."""
+        rows_of: dict[Cell, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            rows_of[row.site, row.network].append(row)
+        run_s = mean_seconds(self.rows, shared=self.runs_at_once is not None)
+        means = {}
+        for cell, of_cell in rows_of.items():
+            size = _bytes(of_cell, self.folder)
+            if size is None:
+                size = self.model.forecast(cell).bytes if self.model.knows(cell) else 0.0
+            means[cell] = Forecast(run_s[cell], size)
+        return means
 
-def run_seconds(
-    runs: Sequence[Run],
-    rows: Sequence[Row],
-    folder: Path,
-    model: RunModel,
-    runs_at_once: Callable[[str], int] | None = None,
-) -> dict[Cell, float]:
-    """Cell → the mean time of its `runs`, as forecast by `forecast_of_cells`."""
-    numbers = Counter(run.cell for run in runs)
-    of_cells = forecast_of_cells(runs, rows, folder, model, runs_at_once)
-    return {cell: total.seconds / numbers[cell] for cell, total in of_cells.items()}
+    def _predicted(self, cell: Cell, keeps_film: bool | None = None) -> Forecast:
+        """The model's forecast of a run of `cell`."""
+        at_once = self.runs_at_once(cell[1]) if self.runs_at_once else 1
+        return self.model.forecast(cell, keeps_film).slower(1 / at_once)
 
 
 def require_space(needed: float, folder: Path) -> None:

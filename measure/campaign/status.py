@@ -18,7 +18,7 @@ from dataset.plan import Enough, never_enough, read_plan
 from dataset.reasons import MANY_REJECTED
 from dataset.run_files import ATTEMPT
 from dataset.table import GIVEN_UP, GivenUp, Row, Run, read_given_up, read_rows, require_document
-from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast
+from measure.campaign.forecast import SPARE_BYTES, Forecast, Forecaster, RunModel
 from measure.campaign.store import FolderStore
 from measure.host.lanes import Lanes
 
@@ -70,7 +70,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     open_runs = tuple(run for run in unmeasured if run not in given_up and run not in saved)
     lanes = Lanes(document.settings.lanes, at_once=document.settings.at_once)
     try:
-        expected = forecast(open_runs, rows, folder, RunModel.of(document), lanes.runs_at_once)
+        expected = Forecaster(rows, folder, RunModel.of(document), lanes.runs_at_once).forecast(open_runs)
     except EyelevelError:  # the document is of another version, or a site has no facts
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))

@@ -18,7 +18,7 @@ from dataset.table import RUNS, Row, Run, read_document, read_rows
 from films.policy import ALL_FILMS
 from measure.campaign.budget import read_budget
 from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import RunModel, forecast
+from measure.campaign.forecast import Forecaster, RunModel
 from measure.run.aliases import choose_protocols
 from measure.run.gates import is_over_time
 from measure.run.setting import Loading
@@ -125,7 +125,7 @@ def left_out(
         planned = [Run(site, network, one.name, number, browser) for browser, one, number in conditions]
         open_runs = [run for run in planned if run not in done]
         model = RunModel({site: sites[site].page_bytes}, known, ALL_FILMS, filmed=False)
-        seconds = forecast(open_runs, rows, folder, model).seconds
+        seconds = Forecaster(rows, folder, model).forecast(open_runs).seconds
         expected_s[site, network] = min(seconds, len(open_runs) * limit_s)
     return out + beyond_budget(expected_s, budget_s)
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from dataset.durations import elapsed_seconds
 from dataset.table import Row, read_rows, require_document
 from measure.campaign.block import Judgement
-from measure.campaign.forecast import RunModel, run_seconds
+from measure.campaign.forecast import Forecaster, RunModel
 from measure.campaign.progress import ProgressDisplay
 
 # The shares of a campaign's attempts after which its forecast is looked at.
@@ -36,7 +36,7 @@ def ratios(rows: Sequence[Row], model: RunModel, shares: Sequence[float] = SHARE
     for place in range(len(rows)):
         if place == 0 or rows[place].block != rows[place - 1].block:
             open_runs = [run for run in last if last[run] >= place]
-            display.expects(run_seconds(open_runs, rows[:place], Path("no-such-folder"), model))
+            display.expects(Forecaster(rows[:place], Path("no-such-folder"), model).run_seconds(open_runs))
         expected_s += [spent_s + (display.seconds_left() or 0.0)] * places.count(place)
         spent_s += elapsed_s[rows[place].folder]
         display.notify(Judgement(rows[place], given_up=last[rows[place].of] == place))

@@ -15,7 +15,7 @@ from dataset.durations import mean_seconds
 from dataset.run_files import FILM, LAST, NAVIGATION, SMALL_FILM, STRIP, VISUAL
 from dataset.table import Run, read_rows
 from films.policy import FilmPolicy
-from measure.campaign.forecast import RunModel, forecast, require_space
+from measure.campaign.forecast import Forecaster, RunModel, require_space
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot
 from measure.host import topology
 from measure.host.affinity import CORES_FOR_PLACES, layout
@@ -185,7 +185,7 @@ def test_a_campaigns_own_runs_tell_best_how_long_the_rest_takes(site: Site, tmp_
     rows = [replace(ROW, site="demo-light", run=run, seconds=10.0 * run) for run in (1, 2)]
     (tmp_path / ROW.folder).mkdir(parents=True)
     (tmp_path / ROW.folder / "film.mp4").write_bytes(bytes(5000))
-    estimate = forecast(open_runs, rows, tmp_path, model)
+    estimate = Forecaster(rows, tmp_path, model).forecast(open_runs)
     assert (estimate.seconds, estimate.bytes) == (30, 10_000)
 
 
@@ -196,7 +196,7 @@ def test_sites_that_take_longer_than_modelled_change_the_forecast_of_others_when
     usual_s = model.forecast(("d", "lte")).seconds
     rows = [replace(ROW, site=name, seconds=2 * usual_s, machine=name) for name in "abc"]
     for count, factor in ((1, 1.0), (2, 1.5), (3, 2.0)):
-        scaled = forecast([Run("d", "lte", "tcp", 2)], rows[:count], tmp_path, model)
+        scaled = Forecaster(rows[:count], tmp_path, model).forecast([Run("d", "lte", "tcp", 2)])
         assert scaled.seconds == pytest.approx(factor * usual_s)
 
 

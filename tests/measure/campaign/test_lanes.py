@@ -36,7 +36,7 @@ from measure.campaign import slot
 from measure.campaign.block import Beginning, Judgement, Notice
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
-from measure.campaign.forecast import forecast
+from measure.campaign.forecast import Forecaster
 from measure.campaign.lane import Ending, LaneSetting, Message, RunningLane, running_lane
 from measure.campaign.lane_process import serve
 from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes, sharing_folders
@@ -407,7 +407,6 @@ def test_a_lane_ends_with_who_started_it(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from measure.campaign.forecast import forecast
 from measure.campaign.block import Beginning
 from measure.campaign.lane import Ending, LaneSetting, running_lane
 from measure.host.lanes import lanes_of
@@ -470,14 +469,14 @@ def test_runs_at_once_take_less_time(campaign: Campaign) -> None:
     runs = [replace(row.of, number=number) for number in (1, 2, 3)]
     for lanes in (Lanes(2), Lanes(at_once={"dsl": 4}), Lanes(2, at_once={"dsl": 2})):
         model = campaign.run_model()
-        whole = forecast(runs, [], campaign.folder, model)
-        shared = forecast(runs, [], campaign.folder, model, lanes.runs_at_once)
+        whole = Forecaster([], campaign.folder, model).forecast(runs)
+        shared = Forecaster([], campaign.folder, model, lanes.runs_at_once).forecast(runs)
         assert shared.seconds == pytest.approx(whole.seconds / lanes.runs_at_once("dsl"))
         assert shared.bytes == whole.bytes
         # Two runs have been made at once, in the time of one.
         rows = [row, replace(row, run=2, lane=2)]
-        assert forecast(runs, rows, campaign.folder, model, lanes.runs_at_once).seconds == 15.0
-        assert forecast(runs, rows, campaign.folder, model).seconds == 30.0
+        assert Forecaster(rows, campaign.folder, model, lanes.runs_at_once).forecast(runs).seconds == 15.0
+        assert Forecaster(rows, campaign.folder, model).forecast(runs).seconds == 30.0
 
 
 def test_a_machine_s_name_has_no_part_of_its_confidential_number(
