@@ -103,7 +103,7 @@ def test_every_property_of_the_shells_reaches_them(text: str, options: str, tmp_
         (f"{NETWORK}up_delay_ms = 2\njitter_ms = 5", "jitter_ms must be at most the delay of each direction"),
         (f"{NETWORK}loss = 0.1\nup_loss = 0.1", "give loss or up_loss or down_loss, not both"),
         (f"{NETWORK}up_loss = 1", "up_loss must be at least 0 and less than 1"),
-        (f"{NETWORK}up_loss = 0.1\nloss_on = 'up'", "loss_on is of loss; up_loss and down_loss say themselves"),
+        (f"{NETWORK}up_loss = 0.1\nloss_on = 'up'", "loss_on is only for loss; up_loss and down_loss name"),
         (f"{NETWORK}burst_packets = 3", "burst_packets must be at least 1, and long enough"),
         (f"{NETWORK}loss = 0.9\nburst_packets = 1.1", "burst_packets must be at least 1, and long enough"),
         (f"{NETWORK}loss = 0.1\nburst_packets = 3\nretransmit_ms = 5", "for losses that do not come in bursts"),

@@ -15,7 +15,7 @@ TWO = Lanes(2, lanes_of(2, [(0,), (1,)]))
 def test_lanes_that_nobody_measured_are_a_warning() -> None:
     document = replace(campaign_document(lanes=2), lanes={"here": TWO.record()})
     (warning,) = of_lanes(document)
-    assert warning.startswith("On here, 2 runs were made at once, in lanes, since somebody said so. ")
+    assert warning.startswith("On here, 2 runs were made at once, in lanes, since LANES was given as a number. ")
     assert lane_facts(document) == {"lanes of here": "2: a number that was given"}
 
 
