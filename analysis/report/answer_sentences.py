@@ -115,8 +115,7 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
     # Networks that were added later are a family of their own, with a level of its own.
     families = len({question.added_networks.get(answer.network) for answer in by_network})
     added = [label(one.network) for one in by_network if one.network in question.added_networks]
-    added_text = f"{listing(added)} {'was' if len(added) == 1 else 'were'} added to the campaign later"
-    later = f" ({added_text}, with a correction of its own)" if added else ""
+    later = f" (added to the campaign later, with a correction of its own: {listing(added)})" if added else ""
     texts.append(
         "The Speed Index is compared: the mean time at which the visible part of the page appears. A pair is "
         "one load over each protocol, made one after the other, in random order. “Sooner” and “later” are said only "

@@ -353,7 +353,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     page = (tmp_path / "results" / f"{ANSWER_PREFIX}demo-light" / "answer" / "index.html").read_text()
     # Two questions, declared one after the other.
     assert "are wrong with a probability of at most 10 %" in page
-    assert "LTE was added to the campaign later" in page
+    assert "with a correction of its own: LTE" in page
     assert "has RUNS=6, not 5; use RUNS=6 or more" in command("--runs", "5", status=1)
 
 

@@ -117,7 +117,7 @@ def test_every_property_of_the_shells_reaches_them(text: str, options: str, tmp_
         (f"{NETWORK}on_off = {{on_s = 5}}", "on_off: the key 'off_s' is missing"),
         (
             f"{NETWORK}on_off = {{on_s = 5, off_s = 1}}\nup_on_off = {{on_s = 5, off_s = 1}}",
-            "give on_off, which is of both directions, or up_on_off and down_on_off",
+            "give on_off for both directions, or up_on_off and down_on_off",
         ),
         (f"{NETWORK}up_queue = 'codel'", "up_queue is not a table"),
         (f"{NETWORK}up_queue = {{kind = 'red'}}", "up_queue.kind must be one of infinite, droptail, drophead, codel"),
@@ -129,7 +129,7 @@ def test_every_property_of_the_shells_reaches_them(text: str, options: str, tmp_
         (f"{NETWORK}up_queue = {{kind = 'codel', target_ms = 0}}", "up_queue.target_ms must be more than 0"),
         (f"{NETWORK}up_queue = {{kind = 'codel', target = 5}}", "up_queue has an unknown key 'target'; allowed are"),
         (f"{NETWORK}up_queue = {{kind = 'fq_codel', flows = 65537}}", "up_queue.flows must be at most 65536"),
-        (f"{NETWORK}up_queue = {{kind = 'droptail', limit_bytes = 1499}}", "up_queue makes a queue of less than one"),
+        (f"{NETWORK}up_queue = {{kind = 'droptail', limit_bytes = 1499}}", "up_queue gives a queue of less than one"),
         (f"{LINK}up_queue = {{kind = 'codel'}}", "give both down_mbps .* and queue_ms .*or down_queue"),
         (
             f"{LINK}up_queue = {{kind = 'droptail'}}\ndown_queue = {{kind = 'codel'}}",
