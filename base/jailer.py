@@ -174,7 +174,7 @@ def main(arguments: list[str]) -> None:
             os.write(outcome_end, b"%d" % first_process(command, environment, mask, outcome_end))
             os._exit(0)
     except (NotMade, OSError) as error:
-        print(f"eyelevel: {os.path.basename(command[0])} gets no jail: {error}", file=sys.stderr)
+        print(f"eyelevel: {os.path.basename(command[0])} cannot be jailed: {error}", file=sys.stderr)
         os._exit(NOT_MADE)
     close_descriptors(outcome)
     status = wait(first)

@@ -98,7 +98,7 @@ def missing_sandbox(fault: str, restrictions: Mapping[str, str]) -> str:
     """The missing prerequisite of the browser's sandbox, when the trial ended with `fault` and the sysctls have the
     values in `restrictions`."""
     namespaces = "user namespaces for the browser's sandbox"
-    if "gets no jail" in fault:  # an error of the jailer; errors in the jail are from unshare
+    if "cannot be jailed" in fault:  # an error of the jailer; errors in the jail are from unshare
         return (
             f"file systems of their own for programs, which this system does not let you make ({fault}); in a "
             "container, its seccomp profile has to allow mount, umount2, pivot_root, mount_setattr and seccomp"
@@ -130,7 +130,7 @@ def _missing_of_users(namespaces: str, fault: str, restrictions: Mapping[str, st
             return f"{namespaces}, which this kernel forbids to users ({name} is 0); allow them with: {setting}"
     if restrictions.get(APPARMOR_RESTRICTION) == "1":
         return (
-            f"capabilities in {namespaces}, which AppArmor keeps from users here ({fault}); give them to one program "
+            f"capabilities in {namespaces}, which AppArmor denies to users here ({fault}); give them to one program "
             f"(setup/apparmor-profile), for all users, with: sudo {PROJECT}/setup/grant apparmor"
         )
     return None

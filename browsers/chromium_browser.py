@@ -89,7 +89,7 @@ class Chromium(Browser):
 
     def page_refusal(self, page: Page, protocol: Protocol) -> str | None:
         if page.proxy:
-            return "it cannot be told to use a proxy of CONNECT-UDP, which a hop of kind masque is; firefox can"
+            return "it cannot use a CONNECT-UDP proxy, which a hop of kind masque is; firefox can"
         port = urlsplit(page.url).port or HTTPS_PORT
         if protocol.discovery == HTTPS_RECORD and port != HTTPS_PORT:
             return f"{protocol.name} has HTTPS records for port {HTTPS_PORT}, and {page.url} is at port {port}"

@@ -149,19 +149,19 @@ class Firefox(Browser):
                 f"Firefox offers keys for more groups than {BROWSERS_GROUP}, so {protocol.tls_group} may cost nothing"
             )
         if protocol.in_kernel and protocol.known_servers:
-            return "known_servers must be false: Firefox cannot be given beforehand which servers speak HTTP/2"
+            return "known_servers must be false: Firefox cannot learn in advance which servers speak HTTP/2"
         if not protocol.in_kernel and not protocol.browser_knows_servers:
-            return (
-                "known_servers must be true: Firefox uses QUIC only with servers of which it knows that they speak it"
-            )
+            return "known_servers must be true: Firefox uses QUIC only with servers that it knows to speak QUIC"
         return None
 
     def page_refusal(self, page: Page, protocol: Protocol) -> str | None:
         if page.window.mobile:
-            return "the page is a phone's, and Firefox is none: it has no touch and no narrow window"
+            return (
+                "the page was recorded on a phone, which Firefox cannot imitate: it has no touch and no narrow window"
+            )
         hosts = Counter(authority.partition(":")[0] for authority in page.authorities)
         if not protocol.in_kernel and (several := [host for host, ports in hosts.items() if ports > 1]):
-            return f"Firefox can be given one port of QUIC for a host, and {several[0]} has several"
+            return f"Firefox can use one QUIC port for a host, and {several[0]} has several"
         return None
 
     def was_sent(self, entry: Mapping[str, Any]) -> bool:

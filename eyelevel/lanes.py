@@ -119,7 +119,7 @@ def kept_lanes(browser: str, cores: Cores | None = None) -> Lanes | None:
     cores = whole_cores() if cores is None else cores
     if not (file := _file(browser)).exists():
         return None
-    lanes = from_json(file.read_text(), Lanes, f"{file} is broken; measure anew with 'make lanes': ")
+    lanes = from_json(file.read_text(), Lanes, f"{file} is broken; measure again with 'make lanes': ")
     is_of_cores = lanes.calibration and lanes.calibration.get("cores") == [list(core) for core in cores]
     return lanes if is_of_cores else None
 

@@ -124,7 +124,11 @@ def start_page(exchanges: Iterable[Exchange], listed: Iterable[str], intake: Int
         page = recorded.get(url)
         if page is not None and (_is_page(page) or _target(page)):
             return _first_redirect(page, exchanges)
-        why = "was not recorded" if page is None else f"has a response of status {page.response.status} that is no page"
+        why = (
+            "was not recorded"
+            if page is None
+            else f"has a response of status {page.response.status} that is not a page"
+        )
         intake.leave_out(f"{url} as the start", f"the archive lists it, and it {why}; --url chooses")
     starts = likely_starts(exchanges)
     if not starts:

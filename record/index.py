@@ -76,7 +76,7 @@ def checked_index(index: object) -> dict[str, Any]:
         raise BrokenIndex("it does not have an index's values, which are " + ", ".join(sorted(KEYS)))
     agent, viewport = index["user_agent"], index["viewport"]
     if agent is not None and not is_user_agent(agent):
-        raise BrokenIndex(f"user_agent is none of at most {USER_AGENT_BYTES} bytes that can be printed")
+        raise BrokenIndex(f"user_agent is not printable, or longer than {USER_AGENT_BYTES} bytes")
     if viewport is not None and not _is_viewport(viewport):
         raise BrokenIndex("viewport is not null or [width, height]")
     recorder = _texts_by_name(index["recorder"], "recorder")

@@ -179,7 +179,7 @@ def admitted(exchange: Exchange, budget: Budget, *, keep_cookies: bool) -> Excha
     if response.status == 101:
         raise MalformedMessage("switched protocols (101), which no HTTP server can replay")
     if response.status not in STATUSES:
-        raise MalformedMessage(f"status {response.status} is none that can be replayed")
+        raise MalformedMessage(f"status {response.status} cannot be replayed")
     if len(response.body) > BODY_BYTES:
         raise MalformedMessage(BODY_TOO_LONG)
     if response.is_chunked:

@@ -22,10 +22,10 @@ def provenance(site: Site, now: datetime | None = None) -> list[str]:
         return []
     date = recorded_at(site)
     if date is None:
-        texts = ["The recording does not say when it was made: the site of today may be another one."]
+        texts = ["The recording does not say when it was made: today's site may differ."]
     else:
         years = ((now or datetime.now(UTC)) - date).days // DAYS_OF_YEAR
-        ago = f", {plural('year', years)} ago: the site of today may be another one" if years > 0 else ""
+        ago = f", {plural('year', years)} ago: today's site may differ" if years > 0 else ""
         texts = [f"The page was recorded on {date.day} {date:%B %Y}{ago}."]
     if recorders := printable(site.recorder.get(SPOKEN, "")):
         return [

@@ -39,7 +39,7 @@ class QuinnServer(OwnQuicServer):
         if protocol.initial_window_packets < LEAST_WINDOW_PACKETS:
             return f"the initial window of quinn is at least {LEAST_WINDOW_PACKETS} packets"
         if protocol.connection_options:
-            return f"connection_options have {protocol.connection_options[0]}, which means nothing to quinn"
+            return f"connection_options have {protocol.connection_options[0]}, which quinn ignores"
         return None
 
     def order_of_service(self, protocol: Protocol) -> str | None:

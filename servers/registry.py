@@ -59,7 +59,7 @@ def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | No
             raise EyelevelError(f"{(places or {}).get(protocol.name, protocol.name)}: {fault}")
         if (other := protocol.alternative_service) is not None:
             if not server.offers_alternative:
-                raise EyelevelError(f"{protocol.name}: {server.name} cannot say that there is an alternative")
+                raise EyelevelError(f"{protocol.name}: {server.name} cannot announce an alternative")
             protocol = protocol.with_alternative(*require_served([other]))
         complete.append(replace(protocol, connection_options=server.connection_options(protocol)))
     return complete

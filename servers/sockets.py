@@ -78,7 +78,7 @@ def _serving(process: int, kind: socket.SocketKind) -> Iterator[socket.socket]:
             ours = LIBC.syscall(SYS_PIDFD_GETFD, descriptor, int(link.name), 0)
             if ours < 0:
                 number = ctypes.get_errno()
-                raise EyelevelError(f"the sockets of the server cannot be had: {os.strerror(number)}")
+                raise EyelevelError(f"cannot get the sockets of the server: {os.strerror(number)}")
             one = socket.socket(fileno=ours)
             of_kind = one.family == socket.AF_INET and one.type == kind
             if of_kind and (kind == socket.SOCK_DGRAM or one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)):

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from base.errors import EyelevelError, Misuse
+from base.words import plural
 from tuning.conditions import (
     COLUMNS,
     DELAY,
@@ -109,7 +110,7 @@ def from_cellreplay(light: Path, heavy: Path) -> Converted:
     delays = pd.DataFrame({TIME: times_s, DELAY: delays_ms - least_ms})
     table = rates.merge(delays, on=TIME, how="outer").sort_values(TIME).ffill()
     table = _closed(table[table[TIME] < period_s].reset_index(drop=True), period_s)
-    notes = ["a few packets pass faster than many in these traces; that is left out"]
+    notes = ["in these traces, short trains of packets pass faster than long ones; the conversion ignores that"]
     if period_s < (longest_s := max(ends_s.values())):
         longer = max(ends_s, key=ends_s.__getitem__)
         notes.append(f"the {longer} trace is longer: its last {longest_s - period_s:.3g} s are left out")
@@ -128,12 +129,14 @@ def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
             measured = log.measurements(column.name, positive=what == "rtt")
             table[what] = pd.Series(measured, dtype=float) * UNITS[what][column.unit]
     if untimed := int(table["time"].isna().sum()):
-        notes += (f"{untimed} rows have no time, and are left out",)
+        notes += (f"{plural('row', untimed)} without a time: left out",)
     table = table.dropna(subset=["time"])
     if lacking := int(table.isna().any(axis=1).sum()):
-        notes += (f"{lacking} rows lack a value (or have -1), which is that of the row before, or at first the next",)
+        notes += (
+            f"{plural('row', lacking)} without a value (or with -1): that of the row before is used, or the next",
+        )
     if repeated := int(table["time"].duplicated().sum()):
-        notes += (f"{repeated} rows have the time of another, and count with it, by their mean",)
+        notes += (f"{plural('row', repeated)} with the time of another: their mean is used",)
     # A missing value is taken from the measurement before.
     table = table.groupby("time", as_index=False).mean().sort_values("time").ffill().bfill()
     if len(table) < 2:
@@ -164,7 +167,7 @@ def text_of(converted: Converted, source: str) -> str:
             raise EyelevelError(
                 f"{source}: {column} must be from 0 to {MOST[str(column)]:g}, in each row; is it in that unit?"
             )
-    lines = [f"# Made of {source} by 'eyelevel convert-trace'.", ",".join(table.columns)]
+    lines = [f"# Made from {source} by 'eyelevel convert-trace'.", ",".join(table.columns)]
     decimals = [DECIMALS[str(column)] for column in table]
     for row in table.itertuples(index=False):
         lines.append(",".join(_digits(float(value), places) for value, places in zip(row, decimals, strict=True)))
@@ -172,7 +175,7 @@ def text_of(converted: Converted, source: str) -> str:
     try:
         check_round(parse_conditions(text))
     except ValueError as error:
-        raise EyelevelError(f"{source} makes no conditions that a network could follow: {error}") from None
+        raise EyelevelError(f"{source} cannot be converted into conditions of a network: {error}") from None
     return text
 
 
@@ -192,7 +195,7 @@ def delivery_trace_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         raise EyelevelError(f"{path}: {error}") from None
     if not conditions.has(RATE):
-        raise EyelevelError(f"{path} has no {RATE}, of which a delivery trace is made")
+        raise EyelevelError(f"{path} has no {RATE}, which a delivery trace needs")
     return "".join(f"{at_ms}\n" for at_ms in conditions.opportunities_ms())
 
 

@@ -247,7 +247,9 @@ def _checked(protocol: Protocol) -> Protocol:
 
 def _check_alternative(protocol: Protocol) -> None:
     if (protocol.alternative is None) != (protocol.discovery is None):
-        raise ValueError("alternative and discovery belong together: what servers speak, too, and how browsers find it")
+        raise ValueError(
+            "give alternative and discovery together: the other protocol of the servers, and how browsers find it"
+        )
     if protocol.alternative is None:
         return
     if protocol.discovery not in DISCOVERIES:

@@ -223,7 +223,7 @@ def _completed(
     if not isinstance(base, str):
         raise EyelevelError(f"{where}: {LIKE} must be the name of a table, not {base!r}")
     if base in path:
-        raise EyelevelError(f"{where}: {LIKE} goes round in a circle: {' → '.join((*path, base))}")
+        raise EyelevelError(f"{where}: {LIKE} is circular: {' → '.join((*path, base))}")
     if base in given:
         built_on = _completed(base, given, others, file, path)
     elif base in others:

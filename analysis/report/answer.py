@@ -177,8 +177,8 @@ def page_facts(campaign: CampaignTable, site: str) -> list[str]:
     if facts.third_party_hosts:
         texts.append(
             f"{facts.third_party_hosts} of its {plural('host', facts.hosts)} "
-            f"{'is' if facts.third_party_hosts == 1 else 'are'} under another domain than the page. The answer is what "
-            "changes if all hosts speak HTTP/3; if only the page's own do, the difference is another one."
+            f"{'is' if facts.third_party_hosts == 1 else 'are'} under another domain than the page. The answer "
+            "assumes that all hosts speak HTTP/3; if only the page's own do, the difference may be larger or smaller."
         )
     return texts
 
@@ -304,11 +304,11 @@ def tables(
     return [
         ReportTable(
             "milestones",
-            "What came when",
+            "Milestones of the loads",
             milestone_table,
             milestone_texts,
-            f"Typical times over the pairs of loads that count. {hold} Only the Speed Index was declared before: the "
-            "others explain, and decide nothing.",
+            f"Typical times over the pairs of loads that count. {hold} Only the Speed Index was declared in advance: "
+            "the others explain it, and decide nothing.",
         ),
         ReportTable("answer", "On each network", answer_table, answer_texts, hold),
     ]

@@ -115,7 +115,7 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
     # Networks that were added later are a family of their own, with a level of its own.
     families = len({question.added_networks.get(answer.network) for answer in by_network})
     added = [label(one.network) for one in by_network if one.network in question.added_networks]
-    later = f" ({listing(added)} came to the campaign later, and is corrected alone)" if added else ""
+    later = f" (added to the campaign later, with a correction of its own: {listing(added)})" if added else ""
     texts.append(
         "The Speed Index is compared: the mean time at which the visible part of the page appears. A pair is "
         "one load over each protocol, made one after the other, in random order. “Sooner” and “later” are said only "
@@ -142,7 +142,7 @@ def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
             for gain in (answer.gain, answer.shrunken)
         )
         if expected != measured:
-            early += f", and chance helps with that: expect rather {expected}"
+            early += f"; chance contributes to this, so expect rather {expected}"
         texts.append(f"{early}.")
     if answer.pairs and not answer.is_decided:
         texts.append(_what_decides(answer, site, campaign))
@@ -195,14 +195,14 @@ def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callab
         if first["low"] * first["high"] > 0:
             round_trip = f"; a round trip takes {ms(time)} ms" if (time := rtt_ms(answer.network)) else ""
             come = f"{amount(first['difference'])} {'sooner' if first['difference'] < 0 else 'later'}"
-            text = f"the first byte of the page comes {come} over HTTP/3{round_trip}."
+            text = f"the first byte of the page arrives {come} over HTTP/3{round_trip}."
             if answer.is_decided and answer.verdict != EQUIVALENT:
                 text += f" {_share(first['difference'] / seen['difference'])}"
         elif math.isfinite(first["low"]):
             interval = f"{signed_ms(first['low'])} to {signed_ms(first['high'])} ms"
             text = f"a difference in the first byte is not shown ({interval})."
         else:
-            text = "too few loads count to tell when the first byte comes."
+            text = "too few loads count to show when the first byte arrives."
         texts.append(f"{answer.heading}, {text}")
     return texts
 
@@ -213,8 +213,8 @@ def _share(share: float) -> str:
     if share <= 0:
         return "The difference arises after that, while the page's parts are loaded."
     if share >= MOST_OF_IT:
-        return "So the difference is there before the page begins to arrive: it is that of the handshakes."
+        return "So the difference exists before the page begins to arrive: it comes from the handshakes."
     return (
-        f"So about {100 * share:.0f} % of the difference is there before the page begins to arrive, from the "
-        "handshakes; the rest comes while its parts are loaded."
+        f"So about {100 * share:.0f} % of the difference exists before the page begins to arrive, from the "
+        "handshakes; the rest arises while its parts are loaded."
     )

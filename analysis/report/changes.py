@@ -210,7 +210,7 @@ def _caveats(change: CampaignChange) -> list[str]:
             f"{percent(row.change)} ({percent_interval(row.low, row.high)}; {row.times_a} and {row.times_b} times)."
         )
     if change.allowance is None:
-        texts.append("No canary of the processor has an interval in both: nothing bounds what the machine changed.")
+        texts.append("No canary of the processor has an interval in both, so the machine's own change is unknown.")
     else:
         texts.append(
             "Beyond the canary: the interval lies outside the processor canary's, so the change is larger than a "
@@ -223,8 +223,8 @@ def _caveats(change: CampaignChange) -> list[str]:
         "page, even if it was repeated."
     )
     texts.append(
-        f"At most {level(change.false_alarm_share)} of comparisons of two campaigns between which nothing has changed "
-        "say that B is worse, if their runs are independent: if none share a slow hour of the machine."
+        f"If nothing has changed, at most {level(change.false_alarm_share)} of comparisons say that B is worse. This "
+        "requires that runs are independent: that none share a slow hour of the machine."
     )
     recordings = change.differences["what"].str.fullmatch(r"settings sites \S+ sha256")
     if recordings.any():
@@ -291,7 +291,7 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
                 "How protocols differ, in B against A",
                 change.contrasts,
                 contrasts,
-                "Ratios within blocks: what slows all protocols alike, as the machine may, cancels. Holm's method.",
+                "Ratios within blocks, so effects that slow all protocols alike cancel. Corrected by Holm's method.",
             )
         ],
         "differences": [

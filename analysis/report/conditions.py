@@ -23,9 +23,9 @@ def of_lanes(document: CampaignDocument) -> list[str]:
     if not how or not machines:
         return []
     return [
-        f"On {listing(machines)}, {listing(how)}, since somebody said so. Whether they disturbed each other was not "
-        "measured. Runs of a block are compared within their lane; times must not be compared with those of campaigns "
-        "in other lanes. 'make lanes' measures it, for LANES=auto."
+        f"On {listing(machines)}, {listing(how)}, since LANES was given as a number. Whether they disturbed each other "
+        "was not measured. Runs of a block are compared within their lane; do not compare their times with those of "
+        "campaigns in other lanes. 'make lanes' measures it, for LANES=auto."
     ]
 
 
@@ -39,7 +39,7 @@ def lane_facts(document: CampaignDocument) -> dict[str, str]:
 
 def _lane_reason(record: dict[str, Any]) -> str:
     calibration = record.get("calibration")
-    return str(calibration.get("reason")) if isinstance(calibration, dict) else "a number that was given"
+    return str(calibration.get("reason")) if isinstance(calibration, dict) else "a given number"
 
 
 def _sharing_facts(record: dict[str, Any]) -> list[str]:
@@ -47,7 +47,7 @@ def _sharing_facts(record: dict[str, Any]) -> list[str]:
     calibration = record.get("calibration")
     measured = calibration.get("sharing", {}) if isinstance(calibration, dict) else {}
     return [
-        f"{number} at once on {network}: {measured.get(network, {}).get('reason', 'a number that was given')}"
+        f"{number} at once on {network}: {measured.get(network, {}).get('reason', 'a given number')}"
         for network, number in record.get("at_once", {}).items()
     ]
 
@@ -63,7 +63,7 @@ def of_timekeeping(document: CampaignDocument) -> list[str]:
             f"Networks were emulated by the shells of {version}, not by ours. These emulate in whole milliseconds, "
             "without real-time priority, and a link sends whole packets at the times of a trace "
             "(docs/contributors/mahimahi.md). "
-            "Whether they were late is not known. Compare these runs with each other."
+            "It is unknown whether they were late. Compare these runs with each other."
         ]
     if document.has_real_time_priority:
         return []
@@ -71,7 +71,7 @@ def of_timekeeping(document: CampaignDocument) -> list[str]:
         "The emulated network had no real-time priority. On another machine (two cores, 30 loads of demo-news on "
         "lte each) that changed page load times by +0.5 % over tcp+ and -0.4 % over quic, and the Speed Index by "
         "-0.1 % and +3.5 % (90 % intervals: up to 3 % either way, and 0.7 to 6.4 % for the last). Compare these runs "
-        "with each other, and trust no difference as small as that. `setup/grant priority` grants it."
+        "with each other, and do not trust differences of this size. `setup/grant priority` grants it."
     ]
 
 
@@ -81,22 +81,23 @@ def of_servers(document: CampaignDocument) -> list[str]:
     texts = []
     if sites := document.settings.extra_rtts_ms:
         extra_ms = [ms for servers in sites.values() for ms in servers.values()]
-        how = {"file": "as a file says", "recorded": "as recorded, beyond the nearest one"}.get(
+        how = {"file": "as set by a file", "recorded": "as recorded, beyond the nearest one"}.get(
             document.settings.server_rtts, f"as recorded ({document.settings.server_rtts})"
         )
         texts.append(
-            f"Servers are farther away than the networks say, {how}. Round trips to {plural('server', len(extra_ms))} "
-            f"of {plural('site', len(sites))} are longer by {min(extra_ms):.3g} to {max(extra_ms):.3g} ms (median "
-            f"{statistics.median(extra_ms):.3g} ms). Compare this campaign with none in which all are equally far."
+            f"Servers are farther away than in the networks' settings, {how}. Round trips to "
+            f"{plural('server', len(extra_ms))} of {plural('site', len(sites))} are longer by {min(extra_ms):.3g} to "
+            f"{max(extra_ms):.3g} ms (median {statistics.median(extra_ms):.3g} ms). Do not compare this campaign with "
+            "one in which all are equally far away."
         )
     if document.settings.think_time == RECORDED:
         texts.append(
-            "Servers took as long to answer as the recorded ones took. Compare this campaign with none in which they "
+            "Servers took as long to answer as the recorded ones. Do not compare this campaign with one in which they "
             "answer at once."
         )
     if document.settings.certificates == RECORDED:
         texts.append(
-            "Servers sent chains of certificates as long as the recorded ones. Compare this campaign with none in "
+            "Servers sent certificate chains as long as the recorded ones. Do not compare this campaign with one in "
             "which they are short."
         )
     if document.settings.alpn == RECORDED:

@@ -55,7 +55,7 @@ SHOWN = {FASTER: "sooner than {}", SLOWER: "later than {}", EQUIVALENT: "about a
 COMPARED = {FASTER: "faster than {}", SLOWER: "slower than {}", EQUIVALENT: "about as fast as {}"}
 CONTRADICTED = "Slow loads contradict this."
 NONE_DECLARED = (
-    "Nothing is compared: the campaign has no pair of protocols and no metric that a hypothesis was declared of."
+    "Nothing is compared: the campaign has no pair of protocols and no metric for which a hypothesis was declared."
 )
 
 

@@ -17,9 +17,9 @@ from tuning.protocols import ALT_SVC, HTTPS_RECORD, VISIT_BEFORE, Protocol
 SHARES = {"requests": "h3_request_share", "bytes": "h3_byte_share"}
 # How the browser learns of HTTP/3, by a protocol's `discovery`.
 FINDS = {
-    ALT_SVC: "learns that from their responses (Alt-Svc) while it loads the page, and uses what it likes",
-    VISIT_BEFORE: "knows that from a visit before, and uses what it likes",
-    HTTPS_RECORD: "is told that by the name server (HTTPS records), and uses what it likes",
+    ALT_SVC: "learns this from their responses (Alt-Svc) while it loads the page, and chooses",
+    VISIT_BEFORE: "knows this from an earlier visit, and chooses",
+    HTTPS_RECORD: "learns this from the name server (HTTPS records), and chooses",
 }
 # Kernel settings that are covered by the measured window after a pause.
 MEASURED_SYSCTLS = {"net.ipv4.tcp_slow_start_after_idle"}

@@ -42,7 +42,7 @@ BALANCE = {
     APART: "Protocols were compared at different times",
     INCOMPLETE: "Blocks are incomplete",
     FAR: "Protocols were not measured together",
-    UNKNOWN: "Nobody knows whether protocols were measured together",
+    UNKNOWN: "It is unknown whether protocols were measured together",
     SINGLE: "Means are over different sites",
 }
 # On at most this many cores, the programs of a load share cores.

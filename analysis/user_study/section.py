@@ -182,10 +182,11 @@ def definitions(key: Key) -> list[str]:
         f"there when the kit was written: at most {share(off)} off it. All films have one rate and size; those of a "
         "pair are one film, in which both begin with the navigation, and sides are changed for half of the pairs of "
         "each participant.",
-        f"Left out is who has not finished, fails more than {rules.failed_controls} controls with a delay of seconds, "
-        f"was away from the page for more than {rules.longest_away_s:g} s during a film and its question, or took more "
-        f"than {rules.longest_session_min:g} minutes; and the vote on a film that stood still for more than "
-        f"{rules.longest_still_ms:g} ms while it was first played. These rules were fixed when the kit was written.",
+        f"Participants are left out if they did not finish, failed more than {rules.failed_controls} controls with a "
+        f"delay of seconds, were away from the page for more than {rules.longest_away_s:g} s during a film and its "
+        f"question, or took more than {rules.longest_session_min:g} minutes. Votes are left out on films that stood "
+        f"still for more than {rules.longest_still_ms:g} ms in their first play. These rules were fixed when the kit "
+        "was written.",
         f"Intervals hold with {level(CONFIDENCE)} confidence. Those of shares and mean opinion scores are Student's "
         "over participants, each with the mean of their own votes. A preference or a difference of ratings is shown at "
         f"p < {SIGNIFICANT_P:g}, corrected by Bonferroni's method over all of this study. Protocols are compared "

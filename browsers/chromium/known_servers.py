@@ -40,8 +40,8 @@ def write_known_servers(profile: Path, url: str, authorities: Collection[str], h
     """
     if len(authorities) * NEEDED_KEYS > MOST_ENTRIES:
         raise EyelevelError(
-            f"{url} has {len(authorities)} servers, but Chromium can know {MOST_ENTRIES // NEEDED_KEYS} beforehand; "
-            "choose a protocol with known_servers = false, or another site"
+            f"{url} has {len(authorities)} servers, but Chromium can know only {MOST_ENTRIES // NEEDED_KEYS} in "
+            "advance; choose a protocol with known_servers = false, or another site"
         )
     file = profile / FILE
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -104,7 +104,7 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
         progress.left_s["validate"] = validation_s(len(wanted.networks), len(wanted.protocols))
         progress.begins("validate", "networks and protocols")
     else:
-        progress.skips("validate", "networks and protocols have passed before")
+        progress.skips("validate", "networks and protocols were validated before")
 
     def begin_measuring() -> None:
         at_most = "at most " if campaign.auto else ""

@@ -53,8 +53,8 @@ class Recorder:
             site = Site.load(into)
             if same_page(site.url) != same_page(target.url):
                 raise EyelevelError(
-                    f"{into} is of another page, {site.url}; give this one another name: make answer URL={target.url} "
-                    f"SITE={into.name}-2"
+                    f"{into} is a recording of another page, {site.url}; give this one another name: make answer "
+                    f"URL={target.url} SITE={into.name}-2"
                 )
             progress.skips("record", f"{into.name} exists; 'make record SITES={target.url}' records it again")
             return site
@@ -110,12 +110,12 @@ def about_servers(site: Site, loading: Loading, campaign: str) -> list[str]:
     rtts_ms = {address: rtt.rtt_ms for address, rtt in rtts_of(site).items()}
     if loading.think_time == OFF and start.ttfb_ms is None and not rtts_ms:
         return [
-            "The recording does not have the times of its servers: here they answer at once, and are equally far. "
-            "Servers that take longer, or are farther, change every percentage."
+            "The recording lacks the times of its servers, so here they answer at once and are equally far away. "
+            "Slower or more distant servers change every percentage."
         ]
     if loading.think_time == OFF and start.ttfb_ms is not None:
         think_ms = max(0.0, start.ttfb_ms - rtts_ms.get(start.server, 0.0))
-        round_trip = "" if start.server in rtts_ms else ", the way there and back included"
+        round_trip = "" if start.server in rtts_ms else ", the round trip included"
         texts.append(f"its server took {think_ms:.0f} ms to begin to answer{round_trip}")
         variables.append("THINK_TIME=recorded")
     if loading.server_rtts.kind == OFF and len(rtts_ms) > 1:
@@ -126,6 +126,6 @@ def about_servers(site: Site, loading: Loading, campaign: str) -> list[str]:
         return []
     command = f"make answer SITE={site.name} {' '.join(variables)} CAMPAIGN={campaign}-as-recorded"
     return [
-        f"When the page was recorded, {' and '.join(texts)}. That is left out here: servers answer at once, and are "
-        f"equally far. With it: {command}"
+        f"When the page was recorded, {' and '.join(texts)}. Here, servers answer at once and are equally far "
+        f"away. To include these times: {command}"
     ]

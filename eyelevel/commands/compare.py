@@ -52,7 +52,7 @@ def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
     one, other = (campaign.document.study_name for campaign in (a, b))
     if one != other:
         kinds = (f"{c.name} is {f'of the study {name}' if name else 'of pages'}" for c, name in ((a, one), (b, other)))
-        raise EyelevelError(f"{', '.join(kinds)}: campaigns of one kind are compared")
+        raise EyelevelError(f"{', '.join(kinds)}: only campaigns of one kind can be compared")
     study = next((study for study in STUDIES if study.name == one), None)
     if one and not study:
         raise EyelevelError(f"{a.name} and {b.name} are of the study {one}, which this version does not know")

@@ -33,7 +33,7 @@ def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> 
     write_file(into, text)
     for note in (*notes, f"written: {into}"):
         click.echo(printable(note), err=True)
-    click.echo("to measure with it, name it in a networks.toml of yours (docs/networks.md#your-own-network)", err=True)
+    click.echo("to measure with it, name it in your networks.toml (docs/networks.md#your-own-network)", err=True)
 
 
 def _converted(

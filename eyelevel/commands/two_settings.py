@@ -42,8 +42,8 @@ def read_setting(name: str, text: str, known: Collection[str]) -> dict[str, str]
         if variable not in PAIRED:
             raise Misuse(
                 f"{name}: blocks do not pair {variable}, only protocols (PROTO), browsers (BROWSER), devices (DEVICE) "
-                f"and variants of a site (SITES): if A and B share it, give it once, beside them; else measure two "
-                "campaigns, and 'make compare' them"
+                f"and variants of a site (SITES): if A and B share it, give it once, outside A and B; otherwise "
+                "measure two campaigns, and compare them with 'make compare'"
             )
         setting[variable] = value
     return setting
@@ -87,7 +87,7 @@ class TwoSettings:
             names = ", and in ".join(name for name, differs in differing.items() if differs)
             raise Misuse(
                 f"A and B differ in {names}, so a block would have a run of each combination; "
-                "let them differ in one of these"
+                "let them differ in only one of these"
             )
         # Equal settings (A/A): the protocol twice, the second time under another name (`measure.run.aliases`).
         is_twice = differing["PROTO"] or not any(differing.values())
@@ -141,7 +141,8 @@ def require_variants(a: Collection[str], b: Collection[str]) -> None:
     if originals[0] != originals[1] or len(set(originals[0])) < len(originals[0]) or set(a) & set(b):
         raise Misuse(
             f"A has the sites {', '.join(a)}, B has {', '.join(b)}: blocks pair a site with one variant of it "
-            "(demo-news, demo-news@no-fonts); for other pages, measure two campaigns, and 'make compare' them"
+            "(demo-news, demo-news@no-fonts); for other pages, measure two campaigns, and compare "
+            "them with 'make compare'"
         )
 
 

@@ -30,7 +30,7 @@ def write(campaign: str, file: Path | None) -> None:
     Example: eyelevel user-study write first --study my-study.toml
     """
     folder = campaign_folder(campaign)
-    require_writable(folder, "copy the campaign to where you may write")
+    require_writable(folder, "copy the campaign to a folder of yours")
     begin(f"reading {folder}")
 
     from analysis import hypotheses
@@ -71,7 +71,7 @@ def serve(folder: Path, host: str, port: int) -> None:
     from dataset.table import USER_STUDY
 
     kit = folder if (folder / KEY).exists() else campaign_folder(str(folder)) / USER_STUDY
-    require_writable(kit / VOTES, "copy the campaign to where you may write")
+    require_writable(kit / VOTES, "copy the campaign to a folder of yours")
     collector = Collector(kit)
     try:
         server = StudyServer((host, port), collector)

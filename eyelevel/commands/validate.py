@@ -135,7 +135,7 @@ def main(
 
     require_browsing("validating")
     if (sites is not None) != (server_rtts != OFF):
-        raise Misuse("--sites and --server-rtts go together: which sites, and how far their servers are")
+        raise Misuse("give --sites and --server-rtts together, or neither")
     setting = parse_server_rtts(server_rtts)
     delayed = [
         DelayedSite(site.name, site.folder, setting.extra_ms(site)) for site in (choose_sites(sites) if sites else [])

@@ -67,7 +67,7 @@ def main(
         row, why = _chosen(folder, tables[folder], site, net, name, metric, is_run=run is not None)
         loads.append(_with_largest_paint(read_load(folder, row, why)))
     into = folders[0] / WATERFALLS / folder_name(loads)
-    require_writable(into.parent, "copy the campaign to where you may write")
+    require_writable(into.parent, "copy the campaign to a folder of yours")
     into.parent.mkdir(exist_ok=True)
     with replacing_folder(into, PAGE) as new:
         write_waterfall(loads, new, threshold)

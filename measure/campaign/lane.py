@@ -110,7 +110,7 @@ class RunningLane:
 
     def _failure(self) -> EyelevelError:
         status = self._process.wait()
-        return EyelevelError(f"lane {self.lane.number} has ended with status {status}; what it printed is above")
+        return EyelevelError(f"lane {self.lane.number} has ended with status {status}; its output is above")
 
 
 def stop_all(lanes: Iterable[RunningLane]) -> None:

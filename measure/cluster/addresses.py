@@ -34,7 +34,7 @@ def scheduler_address(text: str, *, insecure: bool = False) -> str:
         raise fault
     if parts.scheme == UNENCRYPTED and not insecure:
         raise Misuse(
-            f"{text} is not encrypted: whoever reaches it could run programs as you, here and on all workers; use "
+            f"{text} is not encrypted: anyone who reaches it could run programs as you, here and on all workers; use "
             f"tls://{bracketed(host)}:{port or PORT} after 'make cluster-keys', or give --insecure to 'eyelevel'"
         )
     return f"{parts.scheme}://{bracketed(host)}:{PORT if port is None else port}"

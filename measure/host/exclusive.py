@@ -45,7 +45,7 @@ def measuring_alone(left_s: Callable[[int], float | None] = lambda _: None) -> I
         descriptor = _locked(path, left_s)
     except OSError as error:
         raise EyelevelError(
-            f"cannot find out whether somebody measures on this machine: {path}: {error.strerror}; its owner or "
+            f"cannot determine whether a measurement runs on this machine: {path}: {error.strerror}; its owner or "
             "an administrator can remove it"
         ) from None
     try:

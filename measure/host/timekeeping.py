@@ -45,7 +45,7 @@ def priority_warning(means: str) -> str | None:
         return None
     # The rights of a container are fixed when it is started.
     is_container = bool(os.environ.get(CONTAINER))
-    by_user = f"grant it with: sudo {PROJECT}/setup/grant priority $USER (and log in anew)"
+    by_user = f"grant it with: sudo {PROJECT}/setup/grant priority $USER (and log in again)"
     remedy = "start this container with --ulimit rtprio=1 (docs/container.md)" if is_container else by_user
     return (
         "the emulated network has no real-time priority here: on a busy machine it is late, and those runs are "

@@ -29,9 +29,9 @@ def read_live(site: Site) -> LiveLoads | None:
         live = structured(values, LiveLoads, "it")
         times = [time for load in live.loads for time in (*load.metrics.values(), *load.canary_ms.values())]
         if not live.loads or not all(0 < time < math.inf for time in times):
-            raise EyelevelError("it has no load, or a time that is none")
+            raise EyelevelError("it has no load, or an invalid time")
         if any(name not in HTTP_VERSIONS or count < 0 for load in live.loads for name, count in load.protocols.items()):
-            raise EyelevelError("it has requests over a version of HTTP that there is not")
+            raise EyelevelError("it has requests over an unknown version of HTTP")
         # All these texts are shown to users.
         texts = (live.browser, live.loaded_at, live.network or "", *live.network_settings, *live.round_trips_ms)
         if any(printable(text) != text for text in texts):

@@ -212,7 +212,7 @@ def _line(lines: Any, most_bytes: int) -> bytes:
     except OSError as error:
         raise EyelevelError(f"the connection to the other end was lost: {error.strerror or error}") from None
     if not line:
-        raise EyelevelError("the other end has hung up")
+        raise EyelevelError("the other end closed the connection")
     if not line.endswith(b"\n"):
         raise EyelevelError(f"the program at the other end is not '{PROGRAM}'")
     return line[:-1]

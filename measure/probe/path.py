@@ -144,8 +144,8 @@ def conversation_with(host: str, port: int, secret: bytes) -> Iterator[tuple[Con
         connection = socket.create_connection((host, port), CONNECTING_S)
     except OSError as error:
         raise EyelevelError(
-            f"nobody answers at {printable(host)}, port {port} ({error.strerror or error}); is 'eyelevel probe-network "
-            "--serve' running there, and may its port be reached by TCP and UDP?"
+            f"no answer from {printable(host)}, port {port} ({error.strerror or error}); is 'eyelevel probe-network "
+            "--serve' running there, and can its port be reached by TCP and UDP?"
         ) from None
     with connection:
         here, _, *scope = connection.getsockname()
@@ -436,7 +436,7 @@ def _too_slow(way: str, sent_mbps: float) -> EyelevelError:
     slow = "this machine" if way == UP else "the other machine"
     return EyelevelError(
         f"{slow} is too slow for this path: it sent {sent_mbps:.3g} Mbit/s {_where(way)}, and all of it passed, so "
-        "that the path's rate is not known; end what else runs there, or take a faster one"
+        "the path's rate is unknown; end other programs there, or use a faster machine"
     )
 
 

@@ -102,7 +102,7 @@ def warnings(measured: PathMeasurement) -> Iterator[str]:
             )
         if one.is_managed:
             yield (
-                f"the queue {way} drops packets before it is full (AQM?): its length is what was seen under this load; "
+                f"the queue {way} drops packets before it is full (AQM?): its length is the one under this load; "
                 "write its kind if you know it (docs/networks.md)"
             )
         elif not one.fills:

@@ -215,7 +215,7 @@ def tcp_beside_quic(evidence: Evidence, claim: Claim) -> str | None:
     # No browser uses WebSockets over HTTP/3. So if the page opens one, connections over TCP prove nothing.
     if any(urlsplit(request.url).scheme in ("ws", "wss") for request in evidence.requests):
         return None
-    return f"the browser asked {evidence.tcp_syns} time(s) for a connection of TCP (by SYN, or of a proxy)"
+    return f"the browser tried {evidence.tcp_syns} time(s) to connect over TCP (by SYN, or through a proxy)"
 
 
 def outside(evidence: Evidence, claim: Claim) -> str | None:

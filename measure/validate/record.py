@@ -77,7 +77,7 @@ def pending(
     try:
         entries = kept_entries(folder)
     except EyelevelError as error:
-        raise EyelevelError(f"{error}; remove it, and it is made anew") from None
+        raise EyelevelError(f"{error}; remove it, and it is written again") from None
     # All checkouts of a commit with uncommitted changes have the same name, even if the changes differ. So what passed
     # with one of them may fail with another.
     distinguishable = not str(facts["testbed"]).endswith("-dirty")

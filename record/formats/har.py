@@ -434,7 +434,7 @@ def _response(
         return plain
     if status == 304:
         plain = _fresh(plain, content)
-        changes.append("was answered by 304, since the browser had it, and is sent with its body by 200")
+        changes.append("was answered by 304, since the browser had it, and is sent with its body and status 200")
     plain = _with_content(plain, content, changes, in_utf8=in_utf8)
     if content.get(ENCODED) or len(plain.body) > BODY_BYTES:
         return plain

@@ -96,7 +96,7 @@ def _read_exchange(file: Path, budget: Budget) -> Exchange:
     if len(request) < 2 or record.scheme not in SCHEMES:
         raise MalformedMessage("no request line or scheme")
     if not isinstance(record.ip, str):  # bytes if it is not UTF-8
-        raise MalformedMessage("its server's address is garbage")
+        raise MalformedMessage("its server's address is invalid")
     method, target = request[0], request[1]
     status, reason = parse_status_line(record.response.first_line)
     request_headers = _headers(record.request)

@@ -168,7 +168,7 @@ def _wrong_digests(package: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, 
                             f"{path} holds more than {ARCHIVE_BYTES >> 30} GiB; import one page's load of it"
                         )
         except KeyError:
-            yield printable(name[:200]), "is listed, and not in the collection"
+            yield printable(name[:200]), "is listed, but not in the collection"
             continue
         except (*BROKEN, OSError):
             continue

@@ -97,7 +97,7 @@ def _require_script(session: Session, page_script: str) -> None:
     try:
         session.run(CHECK, page_script)
     except WebDriverError as error:
-        raise EyelevelError(f"the page script is none: {error}") from None
+        raise EyelevelError(f"the page script is invalid: {error}") from None
 
 
 def _await_script(session: Session) -> None:
@@ -111,7 +111,7 @@ def _await_script(session: Session) -> None:
             so_far = f"it did {', '.join(done)}" if done else "none of its steps was done"
             raise EyelevelError(f"the page script did not end within {SCRIPT_LIMIT_S:.0f} s; {so_far}") from None
         if state is None:
-            raise EyelevelError("the page script did not run: what was loaded is not a document of HTML")
+            raise EyelevelError("the page script did not run: the page is not an HTML document")
         if state["fault"]:
             raise EyelevelError(f"the page script failed: {state['fault']}")
         return

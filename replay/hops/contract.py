@@ -51,7 +51,7 @@ class HopKind:
             USUAL_CONGESTION_CONTROL,
             USUAL_WINDOW_PACKETS,
         ):
-            return "hop.congestion_control and hop.initial_window_packets are of a hop that sends by itself"
+            return "hop.congestion_control and hop.initial_window_packets are only for a hop that sends its own packets"
         if hop.congestion_control not in self.congestion_controls:
             return f"hop.congestion_control of {self.name} must be {', '.join(self.congestion_controls)}"
         least, most = self.initial_windows

@@ -43,17 +43,17 @@ class Mahimahi(Shells):
     def refusal(self, network: Network) -> str | None:
         for setting, what in (lacking for one in IMPAIRMENTS for lacking in one.mahimahi.items()):
             if getattr(network, setting):
-                return f"{network.name}: Mahimahi's shells have no {what} ({setting}); take SHELLS=ours"
+                return f"{network.name}: Mahimahi's shells have no {what} ({setting}); use SHELLS=ours"
         if not float(network.delay_ms).is_integer():
             return (
                 f"{network.name}: Mahimahi's shells delay by whole milliseconds each way, and min_rtt_ms = "
-                f"{network.min_rtt_ms:g} needs {network.delay_ms:g}; take SHELLS=ours"
+                f"{network.min_rtt_ms:g} needs {network.delay_ms:g}; use SHELLS=ours"
             )
         if (network.up_mbps is None) != (network.down_mbps is None):
-            return f"{network.name}: Mahimahi's mm-link needs a rate or a trace of both directions; take SHELLS=ours"
+            return f"{network.name}: Mahimahi's mm-link needs a rate or a trace of both directions; use SHELLS=ours"
         rates = (mbps for mbps in (network.up_mbps, network.down_mbps) if mbps is not None)
         if min(map(_lines_per_ms, rates), default=1) == 0:
-            return f"{network.name}: a rate is too small for a trace of {LONGEST_PERIOD_MS // 1000} s; take SHELLS=ours"
+            return f"{network.name}: a rate is too small for a trace of {LONGEST_PERIOD_MS // 1000} s; use SHELLS=ours"
         return None
 
     def require(self) -> None:

@@ -176,14 +176,14 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
             yield _recorded(path, f"{host}/{name}", shared)
         except (OSError, ValueError) as error:
             name = printable(str(path))
-            raise MalformedMessage(f"{name} is no recorded response: {error}; import the site again") from None
+            raise MalformedMessage(f"{name} is not a recorded response: {error}; import the site again") from None
 
 
 def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]:
     """The exchange in the file `path`; `file` is that file's name within its site. Raises OSError, and ValueError for
     an exchange that a server cannot send."""
     if not FILE_NAME.fullmatch(path.name):
-        raise MalformedMessage("its name is none of a site's files")
+        raise MalformedMessage("its name is not that of a site's file")
     # Links are followed, since a replay's folder has links to the site's files, which `Site.load` has checked.
     head, body = read_message(path, BODY_BYTES + HEAD_BYTES, follow=True)
     response = response_of(head, body)
@@ -191,13 +191,13 @@ def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]
     original = {name.lower(): value for name, value in response.headers}
     method, url = original.get(ORIGINAL_METHOD.lower(), ""), original.get(ORIGINAL_URL.lower(), "")
     if not METHOD.fullmatch(method):
-        raise MalformedMessage(f"its {ORIGINAL_METHOD} is no method that a page can use")
+        raise MalformedMessage(f"its {ORIGINAL_METHOD} is not a method that a page can use")
     if not (URL.fullmatch(url) and len(url) <= URL_BYTES and AUTHORITY.fullmatch(authority_of(url))):
-        raise MalformedMessage(f"its {ORIGINAL_URL} is no https URL that servers can answer")
+        raise MalformedMessage(f"its {ORIGINAL_URL} is not an https URL that servers can answer")
     _require_true_length(method, response)
     wait_ms = original.get(ORIGINAL_WAIT_MS.lower(), "0")
     if not NUMBER.fullmatch(wait_ms):
-        raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is no time")
+        raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is not a time")
     stored = StoredResponse(
         file=file,
         # HTTP/2 never sends a reason phrase, but WSGI requires one.
@@ -238,7 +238,7 @@ def _require_sendable(response: Response, known: Shared) -> None:
     """Refuse a response that cannot be sent unchanged over every protocol. The fields in `known` need no check: a
     response with each of them was accepted before. Raises MalformedMessage."""
     if response.status not in STATUSES:
-        raise MalformedMessage(f"status {response.status} is none that can be replayed")
+        raise MalformedMessage(f"status {response.status} cannot be replayed")
     require_single_originals(response.headers)
     require_sendable_fields(without_originals(response.headers))
     if NOT_IN_A_LINE.search(response.reason):

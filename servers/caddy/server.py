@@ -82,7 +82,7 @@ class Caddy(Server):
         if not protocol.pacing:
             return "pacing of caddy's QUIC is true: it always paces"
         if protocol.connection_options:
-            return "caddy's QUIC does nothing by connection_options"
+            return "caddy's QUIC ignores connection_options"
         return None
 
     def network_refusal(self, protocol: Protocol, network: Network) -> str | None:

@@ -130,7 +130,7 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
     try:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     except OSError as error:
-        raise EyelevelError(f"there can be no socket for {address}:{port}: {error.strerror}") from None
+        raise EyelevelError(f"cannot open a socket for {address}:{port}: {error.strerror}") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if paced:

@@ -145,7 +145,9 @@ def campaign(request: Request) -> Measurement:
     mixes = _mixes(request.options["mixes"] or ",".join(_before(request)) or MIXES)
     for network in chosen:
         if network.has_cross_traffic:
-            raise EyelevelError(f"{network.name} has background flows already, and fairness is of flows of its own")
+            raise EyelevelError(
+                f"{network.name} has background flows; choose a network without them, since fairness adds its own"
+            )
     for protocol in (*over, against):
         _require_flow(protocol)
     how = FairnessMethod(against=against, seconds=request.options["seconds"] or request.own_setting("seconds", SECONDS))

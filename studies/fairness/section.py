@@ -85,7 +85,7 @@ def _sentences(means: pd.DataFrame, against: str) -> tuple[str, ...]:
         text = f"{label(str(protocol))} got {_got(high)}"
         text += f" at most, {_got(low)} at least" if len(rows) > 1 else ""
         sentences.append(f"{text}, against {label(against)}.")
-    return (" ".join(sentences), "1 times its equal part would be fair; all flows begin together and never stop.")
+    return (" ".join(sentences), "A fair share is 1.00 times the equal part; all flows begin together and never stop.")
 
 
 def _got(row: "pd.Series[Any]") -> str:

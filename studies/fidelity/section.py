@@ -110,14 +110,14 @@ def _version(one: Compared) -> str:
 def limits(compared: Mapping[str, Compared]) -> list[str]:
     """The limits of the errors of these sites."""
     texts = [
-        "An error is the ratio of the geometric means of replays and live loads, less 1. It is of all that differs: "
-        "the servers' distances and times to answer, their congestion control and windows, what the web sent otherwise "
-        "than when it was recorded, and what a replay does to a page, such as the script that makes it ask for the "
-        "same on every load. It does not say which of these."
+        "An error is the ratio of the geometric means of replays and live loads, less 1. It has many "
+        "causes, and does not separate them: the servers' distances and times to answer, their congestion control and "
+        "windows, changes of the web since the recording, and changes of the page by the replay, such as the script "
+        "that makes it send the same requests on every load."
     ]
     if single := [name for name, one in compared.items() if len(one.live.loads) == 1]:
         texts.append(
-            f"There is one live load of {listing(single)}: how much the live loads would scatter is not known, and the "
+            f"There is one live load of {listing(single)}: the scatter of the live loads is unknown, and the "
             "error has no interval."
         )
     if older := [name for name, one in compared.items() if replayed_version(one.live) not in one.live.requests]:

@@ -136,7 +136,7 @@ def measurement(request: Request) -> Measurement:
     preset = request.options["preset"]
     if preset and study.get("preset", preset) != preset:
         raise EyelevelError(
-            f"{request.folder} is of the grid {study['preset']}; name another for {preset} with --campaign"
+            f"{request.folder} is a campaign of the grid {study['preset']}; name another for {preset} with --campaign"
         )
     if not (preset := preset or study.get("preset")):
         raise Misuse(f"name a grid with --preset: {', '.join(PRESETS)}")

@@ -61,12 +61,11 @@ SET_UPS = {
     "lost. Here loss is on the uplink: 128 objects of 300 KB in 3.3 s are 94 Mbit/s, a hundred times what TCP reaches "
     "with a loss of 2 % in the direction of its data (Mathis et al., CCR 1997).",
     UNCONTROLLED: "The older study loaded pages from Google Sites over a home Wi-Fi, with a round trip of 25 ms and "
-    "what netem added. The slides do not say what its pages were besides their number of objects, how large these "
-    "were and at which rate they came: sizes and rate here are chosen so that larger objects cost about as much more "
-    "as theirs. Nothing else of theirs is in our pages, so that times cannot be compared with each other, but how they "
-    "grow with the round trip and with losses can: 196 objects over HTTP/2 took their pages 56 ms longer for each "
-    "further ms of round trip, and 25 over QUIC. With 200 ms added and no loss, their times over HTTP/2 are shorter "
-    "than with 100 ms; so they are in the slides.",
+    "the delay and loss of netem. The slides give the numbers of objects on its pages, but neither their sizes nor "
+    "the rate: here, both are chosen so that larger objects add about as much time as theirs. Our pages have nothing "
+    "else of theirs. So do not compare the times, but their growth with the round trip and with losses: 196 objects "
+    "over HTTP/2 took their pages 56 ms longer for each further ms of round trip, and 25 over QUIC. With 200 ms added "
+    "and no loss, their times over HTTP/2 are shorter than with 100 ms. The slides have these numbers.",
 }
 
 

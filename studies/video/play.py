@@ -214,7 +214,7 @@ def fault(play: Play | None, versions: Collection[str]) -> str | None:
             came = segment.protocol or "an unknown protocol"
             return f"a segment came over {came} instead of {' or '.join(versions)}: {segment.url}"
     if abs(play.clock_shift_ms) > MOST_CLOCK_SHIFT_MS:
-        return f"the clock that the player reads went {play.clock_shift_ms / 1000:+.1f} s beside the machine's"
+        return f"the player's clock differed from the machine's by {play.clock_shift_ms / 1000:+.1f} s"
     if play.first_frame_ms is None and any(until - at >= PLAYABLE_S for _, at, until, _ in play.buffer):
         return "the video did not begin though it had come"
     for from_ms, still_ms in play.rebuffers:

@@ -208,7 +208,7 @@ def test_the_chance_of_a_wrong_word_grows_with_networks_that_came_later(simulate
     later = replace(QUESTION, added_networks={"lte": "2026-02-01T00:00:00+0000"})
     text = how_sure(by_network, campaign, later)[2]
     assert "are wrong with a probability of at most 10 %, interim looks included" in text
-    assert "(LTE came to the campaign later, and is corrected alone)" in text
+    assert "(added to the campaign later, with a correction of its own: LTE)" in text
 
 
 def test_a_difference_that_ended_the_loads_early_is_told_to_be_probably_smaller(tmp_path: Path) -> None:
@@ -247,11 +247,11 @@ def test_why_says_how_much_of_the_difference_is_there_at_the_first_byte() -> Non
         return text
 
     assert texts((-72, -80, -60), -180) == (
-        "On LTE, the first byte of the page comes 72 ms sooner over HTTP/3; a round trip takes 74 ms. So about 40 "
-        "% of the difference is there before the page begins to arrive, from the handshakes; the rest comes while its "
+        "On LTE, the first byte of the page arrives 72 ms sooner over HTTP/3; a round trip takes 74 ms. So about 40 "
+        "% of the difference exists before the page begins to arrive, from the handshakes; the rest arises while its "
         "parts are loaded."
     )
-    assert "it is that of the handshakes" in texts((-72, -80, -60), -75)
+    assert "it comes from the handshakes" in texts((-72, -80, -60), -75)
     assert "arises after that" in texts((-72, -80, -60), 100)
     assert texts((-5, -20, 10), -180) == "On LTE, a difference in the first byte is not shown (-20 to +10 ms)."
     undecided = replace(LTE, verdict=NOT_DECIDED)

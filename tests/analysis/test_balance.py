@@ -106,7 +106,9 @@ def test_without_starts_it_says_that_it_cannot_tell() -> None:
     table = campaign(World(sites=4, runs=3), 1)
     table = CampaignTable(table.runs.drop(columns="started_at"), table.document)
     (text,) = texts(table)
-    assert text.startswith("Nobody knows whether protocols were measured together on DSL and LTE. TCP+ against TCP and")
+    assert text.startswith(
+        "It is unknown whether protocols were measured together on DSL and LTE. TCP+ against TCP and"
+    )
     assert balance.places(table).empty
 
 

@@ -227,7 +227,7 @@ def test_what_its_user_may_not_read_is_one_line(folders: Jail) -> None:
     folders.readable[0].chmod(0o700)
     done = run(folders, "true")
     assert done.returncode == 125
-    assert done.stderr == f"eyelevel: true gets no jail: user {NOBODY} may not read {folders.readable[0]}\n"
+    assert done.stderr == f"eyelevel: true cannot be jailed: user {NOBODY} may not read {folders.readable[0]}\n"
 
 
 def test_x_servers_have_their_sockets_where_the_jail_says(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_more_entries_than_chromium_keeps_are_those_of_the_registrable_domain(tm
 
 def test_more_servers_than_chromium_can_know_are_refused(tmp_path: Path) -> None:
     authorities = tuple(f"cdn{n}.example" for n in range(251))
-    with pytest.raises(EyelevelError, match="251 servers, but Chromium can know 250 beforehand"):
+    with pytest.raises(EyelevelError, match="251 servers, but Chromium can know only 250 in advance"):
         write_known_servers(tmp_path, "https://www.shop.co.uk/", authorities, "h3")
     assert not (tmp_path / FILE).exists()
 

@@ -178,7 +178,7 @@ def test_browsers_devices_and_variants_are_settings() -> None:
         (
             "PROTO=tcp",
             "PROTO=tcp NET=lte",
-            "^B: blocks do not pair NET, only .*; else measure two campaigns, and 'make",
+            "^B: blocks do not pair NET, only .*; otherwise measure two campaigns, and compare them with 'make",
         ),
         ("PROTO=tcp", "PROT=tcp", "^B: a campaign has no PROT; did you mean PROTO"),
         ("tcp", "PROTO=tcp", "^A must be a setting such as PROTO=quic, not 'tcp'$"),

@@ -276,7 +276,7 @@ def test_what_the_answer_leaves_out_of_the_recorded_servers_is_told_with_the_com
     )
     assert about_servers(known, as_recorded, "answer-shop") == []
     (text,) = about_servers(site, Loading(), "answer-demo-light")
-    assert text.startswith("The recording does not have the times of its servers: here they answer at once")
+    assert text.startswith("The recording lacks the times of its servers, so here they answer at once")
 
 
 # The whole command, without loads
@@ -353,7 +353,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     page = (tmp_path / "results" / f"{ANSWER_PREFIX}demo-light" / "answer" / "index.html").read_text()
     # Two questions, declared one after the other.
     assert "are wrong with a probability of at most 10 %" in page
-    assert "LTE came to the campaign later" in page
+    assert "with a correction of its own: LTE" in page
     assert "has RUNS=6, not 5; use RUNS=6 or more" in command("--runs", "5", status=1)
 
 

@@ -107,7 +107,7 @@ def test_a_calibration_that_is_broken_is_told_in_one_line(tmp_path: Path, cache:
     keep_calibration(MEASURED, DEFAULT_BROWSER)
     [file] = (cache / "lanes").iterdir()
     file.write_text('{"count": "many"}')
-    with pytest.raises(EyelevelError, match=f"^{file} is broken; measure anew with 'make lanes': .*count"):
+    with pytest.raises(EyelevelError, match=f"^{file} is broken; measure again with 'make lanes': .*count"):
         chosen(tmp_path / "new", "auto")
 
 

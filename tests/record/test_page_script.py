@@ -110,7 +110,7 @@ def test_no_value_that_a_script_fills_in_is_kept(recorded: Recorded) -> None:
 @pytest.mark.parametrize(
     ("script", "fault"),
     [
-        ("await click(", "the page script is none: the browser says: javascript error"),
+        ("await click(", "the page script is invalid: the browser says: javascript error"),
         ("throw new Error('no such step')", "the page script failed: Error: no such step"),
     ],
     ids=["no script", "an error"],

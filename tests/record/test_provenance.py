@@ -30,7 +30,7 @@ def test_an_old_recording_says_its_age_and_what_its_servers_spoke(tmp_path: Path
     mahimahi = tmp_path / "old"
     mahimahi.mkdir()
     (mahimahi / "save.0").write_bytes(save_file(headers=(HTML, ("Date", DATE))))
-    age = "The page was recorded on 3 March 2016, 10 years ago: the site of today may be another one."
+    age = "The page was recorded on 3 March 2016, 10 years ago: today's site may differ."
     first, second = provenance(import_recording(mahimahi, tmp_path / "a"), NOW)
     assert (first, second[: second.index(";")]) == (age, "Its recorder spoke HTTP/1.1 with the servers")
     archive = tmp_path / "x.har"

@@ -259,7 +259,7 @@ def test_a_stored_response_that_servers_would_not_send_alike_is_refused(case: st
     stored = (site.folder / FILE).read_bytes()
     (site.folder / FILE).write_bytes(STORED[case](stored))
     assert (site.folder / FILE).read_bytes() != stored
-    with pytest.raises(MalformedMessage, match="00000-index is no recorded response") as refused:
+    with pytest.raises(MalformedMessage, match="00000-index is not a recorded response") as refused:
         list(load_responses(site.folder))
     assert str(refused.value).isprintable()
 

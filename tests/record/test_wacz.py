@@ -118,7 +118,7 @@ def outside(name: str) -> Callable[[], bytes]:
         (lambda: encrypted(wacz(ARCHIVES)), "archive/a.warc.gz: it is encrypted"),
         (lambda: wacz(ARCHIVES, packed_as=zipfile.ZIP_LZMA), "packed in a way that WACZ files are not"),
         (lambda: with_digest("sha256:" + "0" * 64), "archive/b.warc is not what its digest in datapackage.json says"),
-        (lambda: with_digest("sha256:", "archive/c.warc"), "archive/c.warc is listed, and not in the collection"),
+        (lambda: with_digest("sha256:", "archive/c.warc"), "archive/c.warc is listed, but not in the collection"),
         (
             lambda: zipped(
                 {"archive/b.warc": ARCHIVES["b.warc"], "datapackage.json": b"{}", DIGEST: b'{"hash": "md5:"}'}

@@ -126,7 +126,10 @@ def test_a_hop_that_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
         ('{kind = "cache", min_rtt_ms = 1}', "x: hop.kind must be one of terminate, none, split, masque, not 'cache'"),
         ('{kind = "split", min_rtt_ms = -1}', "hop: min_rtt_ms must not be negative"),
         ('{kind = "split", min_rtt_ms = 1, down_mbps = 5}', "hop: "),
-        ('{kind = "none", min_rtt_ms = 1, congestion_control = "bbr"}', "are of a hop that sends by itself"),
+        (
+            '{kind = "none", min_rtt_ms = 1, congestion_control = "bbr"}',
+            "are only for a hop that sends its own packets",
+        ),
         ('{kind = "split", min_rtt_ms = 1, congestion_control = "vegas"}', "hop.congestion_control of split must be"),
         ('{kind = "masque", min_rtt_ms = 1, congestion_control = "bbr"}', "hop.congestion_control of masque must be"),
         ('{kind = "masque", min_rtt_ms = 1, initial_window_packets = 1}', "must be at least 2"),

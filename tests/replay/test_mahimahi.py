@@ -125,7 +125,7 @@ def test_what_it_cannot_do_is_refused_in_a_line_that_names_the_network(network: 
     assert refusal
     assert re.fullmatch(r"n: Mahimahi's .*|n: a rate .*", refusal)
     assert reason in refusal
-    assert refusal.endswith("; take SHELLS=ours")
+    assert refusal.endswith("; use SHELLS=ours")
     assert OURS.refusal(network) is None
 
 
@@ -205,7 +205,7 @@ def test_a_shell_that_falls_ends_the_replay_with_a_reason(site: Site) -> None:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_mahimahi
 def test_a_network_that_is_refused_is_so_before_anything_is_started(site: Site) -> None:
-    with pytest.raises(EyelevelError, match=r"needs 12\.5; take SHELLS=ours"):
+    with pytest.raises(EyelevelError, match=r"needs 12\.5; use SHELLS=ours"):
         replay(site, "true", replace(LINK, min_rtt_ms=25))
 
 

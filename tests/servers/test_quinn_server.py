@@ -212,7 +212,7 @@ def test_responses_take_turns_whatever_their_priorities(arguments: list[str | Pa
         ),
         ({"pacing": False}, "pacing of quic is true: quinn always paces"),
         ({"initial_window_packets": 1}, "the initial window of quinn is at least 2 packets"),
-        ({"connection_options": ("1RTT",)}, "connection_options have 1RTT, which means nothing to quinn"),
+        ({"connection_options": ("1RTT",)}, "connection_options have 1RTT, which quinn ignores"),
     ],
 )
 def test_what_quinn_cannot_do_is_refused(changes: dict[str, Any], reason: str) -> None:

@@ -224,9 +224,9 @@ def test_live_loads_are_no_part_of_the_recording_and_a_broken_file_is_one_line(t
     [
         ({"network": "lte\x1b[2J"}, "it has text that cannot be shown"),
         ({"network_settings": {"a\nb": 1}}, "it has text that cannot be shown"),
-        ({"loads": [{"metrics": {"plt": 1.0}, "protocols": {"h9": 1}}]}, "a version of HTTP that there is not"),
-        ({"loads": [{"metrics": {"plt": 1.0}, "protocols": {"h2": -1}}]}, "a version of HTTP that there is not"),
-        ({"loads": [{"metrics": {"plt": 0.0}, "protocols": {"h2": 1}}]}, "a time that is none"),
+        ({"loads": [{"metrics": {"plt": 1.0}, "protocols": {"h9": 1}}]}, "an unknown version of HTTP"),
+        ({"loads": [{"metrics": {"plt": 1.0}, "protocols": {"h2": -1}}]}, "an unknown version of HTTP"),
+        ({"loads": [{"metrics": {"plt": 0.0}, "protocols": {"h2": 1}}]}, "an invalid time"),
     ],
 )
 def test_live_loads_of_strangers_are_taken_as_data(changed: dict[str, Any], fault: str, tmp_path: Path) -> None:

@@ -354,7 +354,9 @@ def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) 
 def test_a_grid_does_not_become_another(measured: Path) -> None:
     options = ["--preset", "longlook", "--campaign", "tiny", "--results", str(measured.parent)]
     done = CliRunner().invoke(study_command(STUDY), options)
-    assert str(done.exception).endswith("tiny is of the grid controlled; name another for longlook with --campaign")
+    assert str(done.exception).endswith(
+        "tiny is a campaign of the grid controlled; name another for longlook with --campaign"
+    )
 
 
 @pytest.mark.needs_namespaces

@@ -530,7 +530,7 @@ def test_what_the_old_study_did_not_control_is_beside_the_grid_of_that_name(tmp_
     assert section
     (row,) = section.tables[0].data.to_dict("records")
     assert (row["old_reference"], row["old_compared"], row["change"]) == (5053.31, 2686.37, "as then")
-    assert "sizes and rate here are chosen" in section.paragraphs[3]
+    assert "neither their sizes nor the rate" in section.paragraphs[3]
 
 
 @pytest.mark.needs_axe

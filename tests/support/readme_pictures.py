@@ -122,12 +122,11 @@ def caption() -> str:
     (of_each,) = runs[runs["valid"]].groupby(["site", "network", "protocol"]).size().unique()
     threshold = hypotheses.load(REFERENCE / HYPOTHESES).significant_p
     return (
-        "*How soon pages appear (Speed Index) over QUIC, compared with the paper's tuned TCP (TCP+): "
+        "*Time until pages appear (Speed Index) over QUIC, compared with the paper's tuned TCP (TCP+): "
         f"{runs['valid'].sum()} loads of {runs['site'].nunique()} recorded pages, {of_each} over each protocol on each "
-        f"network; {(~runs['valid']).sum()} more do not count. Lines are 95 % intervals. Filled dots are shown, at p < "
-        f"{threshold:g} after correction for {tests} tests; hollow dots are not decided. {_narrow(threshold)}The test "
-        "was chosen after the measurement. [How sure this is, and what does not "
-        "count](docs/reference.md#the-reference-campaign)*"
+        f"network; {(~runs['valid']).sum()} more do not count. Lines are 95 % intervals. Filled dots are significant "
+        f"(p < {threshold:g} after correction for {tests} tests); hollow dots are not decided. {_narrow(threshold)}The "
+        "test was chosen after the measurement. [How certain this is](docs/reference.md#the-reference-campaign)*"
     )
 
 

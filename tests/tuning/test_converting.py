@@ -73,7 +73,7 @@ def test_a_log_has_its_columns_in_their_units(tmp_path: Path) -> None:
     )
     columns = ("--time", "when:ms", "--rate", "down (kbit/s):kbit/s", "--rtt", "ping [ms]", "--loss", "lost:percent")
     done = convert(log, *columns, "--into", conditions_file)
-    assert "1 rows lack a value" in done.stderr and "min_rtt_ms = 40" in done.stderr
+    assert "1 row without a value" in done.stderr and "min_rtt_ms = 40" in done.stderr
     conditions = read_conditions(conditions_file)
     assert conditions.columns == {RATE: (4, 4, 8), DELAY: (0, 10, 5), LOSS: (0, 0.05, 0.1)}
     assert (conditions.at_ms, conditions.period_ms) == ((0, 1000, 2000), 3000)

@@ -168,7 +168,7 @@ def test_minus_one_is_no_value_and_any_other_negative_one_is_refused(tmp_path: P
     (values,) = conditions.columns.values()
     assert conditions.at_ms == (0, 2000, 4000)
     assert values == {"rtt": (0, 2, 3), "delay": (0, 4, 6), "rate": (40, 44, 46), "loss": (0.4, 0.44, 0.46)}[kind]
-    assert "2 rows lack a value (or have -1)" in done.stderr and "min_rtt_ms = -" not in done.stderr
+    assert "2 rows without a value (or with -1)" in done.stderr and "min_rtt_ms = -" not in done.stderr
     (tmp_path / "out.csv").unlink()
     assert ", line 3: value is '-2', which cannot be" in refusal(tmp_path, "time,value\n0,1\n1,-2\n2,1\n", columns)
 
@@ -217,13 +217,13 @@ def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
 @pytest.mark.case("log-times-not-read")
 def test_rows_without_a_time_are_counted(tmp_path: Path) -> None:
     done, conditions = converted(tmp_path, "time,rate\nn/a,10\n1,11\n2,12\n,13\n4,14\n")
-    assert done.stderr.startswith("2 rows have no time, and are left out\nwritten: ")
+    assert done.stderr.startswith("2 rows without a time: left out\nwritten: ")
     assert (conditions.at_ms, conditions.columns) == ((0, 1000, 3000), {RATE: (11, 12, 14)})
 
 
 def test_rows_of_one_time_are_counted(tmp_path: Path) -> None:
     done, conditions = converted(tmp_path, "time,rate\n0,10\n1,11\n1,13\n2,14\n")
-    assert done.stderr.startswith("1 rows have the time of another, and count with it, by their mean\nwritten: ")
+    assert done.stderr.startswith("1 row with the time of another: their mean is used\nwritten: ")
     assert conditions.columns == {RATE: (10, 12, 14)}
 
 

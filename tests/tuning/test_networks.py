@@ -103,7 +103,7 @@ def test_every_property_of_the_shells_reaches_them(text: str, options: str, tmp_
         (f"{NETWORK}up_delay_ms = 2\njitter_ms = 5", "jitter_ms must be at most the delay of each direction"),
         (f"{NETWORK}loss = 0.1\nup_loss = 0.1", "give loss or up_loss or down_loss, not both"),
         (f"{NETWORK}up_loss = 1", "up_loss must be at least 0 and less than 1"),
-        (f"{NETWORK}up_loss = 0.1\nloss_on = 'up'", "loss_on is of loss; up_loss and down_loss say themselves"),
+        (f"{NETWORK}up_loss = 0.1\nloss_on = 'up'", "loss_on is only for loss; up_loss and down_loss name"),
         (f"{NETWORK}burst_packets = 3", "burst_packets must be at least 1, and long enough"),
         (f"{NETWORK}loss = 0.9\nburst_packets = 1.1", "burst_packets must be at least 1, and long enough"),
         (f"{NETWORK}loss = 0.1\nburst_packets = 3\nretransmit_ms = 5", "for losses that do not come in bursts"),
@@ -117,7 +117,7 @@ def test_every_property_of_the_shells_reaches_them(text: str, options: str, tmp_
         (f"{NETWORK}on_off = {{on_s = 5}}", "on_off: the key 'off_s' is missing"),
         (
             f"{NETWORK}on_off = {{on_s = 5, off_s = 1}}\nup_on_off = {{on_s = 5, off_s = 1}}",
-            "give on_off, which is of both directions, or up_on_off and down_on_off",
+            "give on_off for both directions, or up_on_off and down_on_off",
         ),
         (f"{NETWORK}up_queue = 'codel'", "up_queue is not a table"),
         (f"{NETWORK}up_queue = {{kind = 'red'}}", "up_queue.kind must be one of infinite, droptail, drophead, codel"),
@@ -129,7 +129,7 @@ def test_every_property_of_the_shells_reaches_them(text: str, options: str, tmp_
         (f"{NETWORK}up_queue = {{kind = 'codel', target_ms = 0}}", "up_queue.target_ms must be more than 0"),
         (f"{NETWORK}up_queue = {{kind = 'codel', target = 5}}", "up_queue has an unknown key 'target'; allowed are"),
         (f"{NETWORK}up_queue = {{kind = 'fq_codel', flows = 65537}}", "up_queue.flows must be at most 65536"),
-        (f"{NETWORK}up_queue = {{kind = 'droptail', limit_bytes = 1499}}", "up_queue makes a queue of less than one"),
+        (f"{NETWORK}up_queue = {{kind = 'droptail', limit_bytes = 1499}}", "up_queue gives a queue of less than one"),
         (f"{LINK}up_queue = {{kind = 'codel'}}", "give both down_mbps .* and queue_ms .*or down_queue"),
         (
             f"{LINK}up_queue = {{kind = 'droptail'}}\ndown_queue = {{kind = 'codel'}}",

@@ -35,7 +35,7 @@ def _check(network: Delay) -> None:
     if not 0 <= network.jitter_ms <= network.min_rtt_ms / 2:
         raise ValueError("jitter_ms must be at least 0 and at most half of min_rtt_ms")
     if network.up_delay_ms is not None and not 0 <= network.up_delay_ms <= network.min_rtt_ms:
-        raise ValueError("up_delay_ms must be at least 0 and at most min_rtt_ms, of which it is the uplink's share")
+        raise ValueError("up_delay_ms must be at least 0 and at most min_rtt_ms: it is the uplink's share of that")
     if network.up_delay_ms is not None and network.jitter_ms > min(map(network.delay_of, (UP, DOWN))):
         raise ValueError("jitter_ms must be at most the delay of each direction")
 

@@ -112,7 +112,7 @@ def _check(network: Loss) -> None:
     if len(ways) > 1:
         raise ValueError(f"give {' or '.join(ways[:2])}, not both")
     if given and network.loss_on != BOTH:
-        raise ValueError("loss_on is of loss; up_loss and down_loss say themselves which direction loses packets")
+        raise ValueError("loss_on is only for loss; up_loss and down_loss name their direction themselves")
     if model := network.gilbert_elliott:
         for name, value in vars(model).items():
             if not 0 <= value <= 1:

@@ -56,7 +56,7 @@ def on_off_words(times: Mapping[str, float] | None, where: str) -> Iterator[str]
 
 def _check(network: OnOffs) -> None:
     if network.on_off and (network.up_on_off or network.down_on_off):
-        raise ValueError("give on_off, which is of both directions, or up_on_off and down_on_off")
+        raise ValueError("give on_off for both directions, or up_on_off and down_on_off")
     for key in KEYS:
         if times := getattr(network, key):
             times.check(key)

@@ -83,7 +83,7 @@ def _finish(network: Queues) -> Queues:
         if (size := network.queue_bytes_of(direction)) is not None and size < PACKET_BYTES:
             queue = network.own_queue_of(direction)
             key = f"{direction}_queue" if queue and queue.has_limit else "queue_ms"
-            raise ValueError(f"{key} makes a queue of less than one packet of 1500 bytes")
+            raise ValueError(f"{key} gives a queue of less than one packet of 1500 bytes")
     return network
 
 

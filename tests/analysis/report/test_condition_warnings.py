@@ -15,8 +15,8 @@ TWO = Lanes(2, lanes_of(2, [(0,), (1,)]))
 def test_lanes_that_nobody_measured_are_a_warning() -> None:
     document = replace(campaign_document(lanes=2), lanes={"here": TWO.record()})
     (warning,) = of_lanes(document)
-    assert warning.startswith("On here, 2 runs were made at once, in lanes, since somebody said so. ")
-    assert lane_facts(document) == {"lanes of here": "2: a number that was given"}
+    assert warning.startswith("On here, 2 runs were made at once, in lanes, since LANES was given as a number. ")
+    assert lane_facts(document) == {"lanes of here": "2: a given number"}
 
 
 def test_lanes_that_do_not_disturb_are_a_fact() -> None:
@@ -32,8 +32,7 @@ def test_loads_that_share_processors_are_a_warning_unless_that_was_measured() ->
     (warning,) = of_lanes(document)
     assert warning.startswith("On here, 6 runs on MSS shared processors and 4 runs on DA2GC shared processors, ")
     assert lane_facts(document) == {
-        "lanes of here": "1: a number that was given; 6 at once on mss: a number that was given; 4 at once on da2gc: a "
-        "number that was given"
+        "lanes of here": "1: a given number; 6 at once on mss: a given number; 4 at once on da2gc: a given number"
     }
     sharing = {"mss": {"reason": "6 do not disturb"}, "da2gc": {"reason": "4 do not disturb"}}
     measured = replace(given, calibration={"reason": "2 lanes disturb", "sharing": sharing})

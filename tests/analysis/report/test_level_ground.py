@@ -189,8 +189,8 @@ def test_what_is_deployed_is_not_on_level_ground() -> None:
     (text,) = level_ground(replace(known, runs=runs), [pair])
     assert text == (
         "TCP+ and deployed-cold are compared as the web is deployed. Their settings are not matched. The servers of "
-        "deployed-cold speak HTTP/2 and HTTP/3; the browser learns that from their responses (Alt-Svc) while it loads "
-        "the page, and uses what it likes. It used HTTP/3 for 45.0 % of requests and 20.0 % of bytes on DSL and 20.0 % "
+        "deployed-cold speak HTTP/2 and HTTP/3; the browser learns this from their responses (Alt-Svc) while it loads "
+        "the page, and chooses. It used HTTP/3 for 45.0 % of requests and 20.0 % of bytes on DSL and 20.0 % "
         "of requests and 0.0 % of bytes on MSS, on average over the runs that count."
     )
 

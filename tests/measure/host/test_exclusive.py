@@ -150,7 +150,7 @@ def test_every_user_can_open_the_lock(lock: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_lock_that_cannot_be_opened_is_told_in_one_line(lock: Path) -> None:
     lock.symlink_to("/nowhere/at/all")
-    message = "cannot find out whether somebody measures .*lock: .*; its owner or an administrator can remove it"
+    message = "cannot determine whether a measurement runs .*lock: .*; its owner or an administrator can remove it"
     with pytest.raises(EyelevelError, match=message), measuring_alone():
         pass
 

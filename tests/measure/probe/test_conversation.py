@@ -89,7 +89,7 @@ def test_what_was_not_said_so_is_refused(change: str, ends: tuple[Conversation, 
         (b"HTTP/1.1 400 Bad Request\r\n", "is not 'eyelevel probe-network'"),
         (b"[" * 900 + b"\n", "is not 'eyelevel probe-network'"),
         (b"x" * 5000, "is not 'eyelevel probe-network'"),
-        (b"", "hung up"),
+        (b"", "closed the connection"),
         (json.dumps({PROGRAM: VERSION, "number": 7}).encode() + b"\n", "is not 'eyelevel probe-network'"),
         (
             json.dumps({PROGRAM: VERSION + 1, "number": "00"}).encode() + b"\n",

@@ -280,8 +280,8 @@ def answers(port: int, secret: Path) -> bool:
         (["--to", "127.0.0.1", "--name", "lte"], "there is already a network 'lte'"),
         (["--to", "127.0.0.1", "--name", "a b"], "'a b' is not a name of a profile"),
         (["--to", "127.0.0.1", "--into", "x.toml"], "must be called networks.toml"),
-        (["--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1, port 9 (Connection refused)"),
-        (["--quick", "--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1"),
+        (["--to", "127.0.0.1", "--port", "9"], "no answer from 127.0.0.1, port 9 (Connection refused)"),
+        (["--quick", "--to", "127.0.0.1", "--port", "9"], "no answer from 127.0.0.1"),
         (["--serve", "192.0.2.1"], "192.0.2.1, port 8617, is not available"),
     ],
 )
