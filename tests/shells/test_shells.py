@@ -70,8 +70,8 @@ def give_ipv6() -> None:
 
 
 def pings(count: int, *options: str) -> list[str]:
-    """A command that pings the server this often, each time after the answer, however late that is. (Of several pings
-    in a row, one program does not wait for the last answer if that is later than twice the others.)"""
+    """A command that pings the server this often, each time after the answer, however late that is. (A program that
+    sends several pings does not wait for the last answer if that takes more than twice as long as the others.)"""
     return ["sh", "-c", f"for _ in $(seq {count}); do ping -n -c 1 {' '.join(options)} {SERVER[0]} || exit; done"]
 
 

@@ -73,7 +73,7 @@ class Steps:
         self._threads: list[threading.Thread] = []
 
     def enter(self, name: str, context: AbstractContextManager[None]) -> None:
-        """Let a thread enter `context`, and leave it at once. Returns when the thread waits for a lock."""
+        """Let a thread enter `context`, and leave it at once. Returns when it waits for a lock, or has ended."""
 
         def run() -> None:
             with context:
@@ -81,7 +81,7 @@ class Steps:
 
         self._threads.append(threading.Thread(target=run))
         self._threads[-1].start()
-        while waiting_in(self._folder) < len(self._threads):
+        while waiting_in(self._folder) < len(self._threads) and self._threads[-1].is_alive():
             time.sleep(0.01)
 
     def join(self) -> None:

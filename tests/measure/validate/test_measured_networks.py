@@ -94,7 +94,8 @@ class Measurements:
             self._profiles = [pool.submit(self._probed)]
             self._flows = [pool.submit(measure_cross_traffic, BUSY, self._site)]
             self._networks = {network: [pool.submit(self._measured, network)] for network in steady}
-            wait([*self._flows, *(future for futures in self._networks.values() for future in futures)])
+            wait(self._flows)
+            wait(future for (future,) in self._networks.values())
             self._networks |= {network: [pool.submit(self._measured, network)] for network in scattered}
 
     def _measured(self, network: Network) -> NetworkMeasurement:
