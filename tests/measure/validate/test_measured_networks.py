@@ -4,7 +4,7 @@ A quick probe of a path finds its network, too. Slow cases are in tests/proof.
 """
 
 import tempfile
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -86,16 +86,14 @@ class Measurements:
             REPAIRED: 70,
             NETWORK: LOST_PACKETS_QUICK,
         }
-        # While the scatter of delays is measured, only these two run, which send little, and what is left of the probe,
-        # which takes longest; all others would increase it.
+        # While the scatter of delays is measured, only these two run, which send little; others would increase it.
         scattered = {ELLIOTT: 400, SHAKEN: LOST_PACKETS_QUICK}
         steady, self._lost_packets = self._lost_packets, self._lost_packets | scattered
         with ThreadPoolExecutor(2 + len(steady)) as pool:
             self._profiles = [pool.submit(self._probed)]
             self._flows = [pool.submit(measure_cross_traffic, BUSY, self._site)]
             self._networks = {network: [pool.submit(self._measured, network)] for network in steady}
-            wait(self._flows)
-            wait(future for (future,) in self._networks.values())
+        with ThreadPoolExecutor(len(scattered)) as pool:
             self._networks |= {network: [pool.submit(self._measured, network)] for network in scattered}
 
     def _measured(self, network: Network) -> NetworkMeasurement:
