@@ -66,7 +66,7 @@ def test_that_fails_and_whose_fixture_waits(thing):
 
 
 def test_a_test_that_hangs_fails_and_what_it_left_is_reported_and_ended(tmp_path: Path) -> None:
-    done = session(tmp_path, {"test_it.py": HANGING}, "-p", "no:randomly", "--timeout=1", EYELEVEL_TEST_AGAIN_S="1")
+    done = session(tmp_path, {"test_it.py": HANGING}, "-p", "no:randomly", "--timeout=5", EYELEVEL_TEST_AGAIN_S="1")
     assert done.returncode == 1
     assert "2 failed, 1 error" in done.stdout
     pid = int(done.stdout.partition("started ")[2].split()[0])

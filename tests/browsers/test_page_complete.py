@@ -199,7 +199,9 @@ def test_a_page_that_does_not_finish_is_left_without_an_error_as_browsertime_doe
 
 
 def test_a_page_that_breaks_is_an_error(tmp_path: Path) -> None:
-    assert in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[], ANSWERS=["NoSuchWindowError"], LIMIT=1000)["error"]
+    assert in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[], ANSWERS=["NoSuchWindowError"], LIMIT=60000)[
+        "error"
+    ]
 
 
 def test_browsertime_does_not_run_its_benchmark_as_it_starts(tmp_path: Path) -> None:

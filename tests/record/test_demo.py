@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 from fontTools.ttLib import TTFont
 from PIL import Image
+from support.processes import PATIENCE_S
 
 from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT, tool
@@ -27,8 +28,6 @@ from record.content import decode
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, write_site
 from servers.certificates import certify, machine_ca
-
-LOAD_TIMEOUT_S = 60
 
 # Servers, then the minimum and maximum of requests and of bytes.
 PROMISED = {
@@ -184,7 +183,7 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
             recording.url,
         ]
         environment = os.environ | {"TMPDIR": temporary}
-        loaded = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S, env=environment)
+        loaded = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
     assert "CONSOLE" not in loaded.stderr
     # Some headless browsers request a favicon, some do not.
     expected = Counter((e.method, e.url) for e in recording.exchanges if not e.url.endswith("/favicon.ico"))

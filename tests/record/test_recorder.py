@@ -18,6 +18,7 @@ from clients.origin import STATIC as STATIC_IP
 from hypothesis import given
 from hypothesis import strategies as st
 from support.leaks import processes_marked
+from support.processes import PATIENCE_S
 
 from base.errors import EyelevelError
 from base.namespaces import has_capabilities, namespaced
@@ -241,7 +242,7 @@ def test_a_recording_that_is_ended_leaves_the_old_site_and_nothing_else(how: sig
         recorder = process.stdout.readline()
         assert recorder, "the recorder ended by itself"
         os.kill(int(recorder), how)
-        leftovers = processes_marked(mark)
+        leftovers = processes_marked(mark, timeout_s=PATIENCE_S)
         process.stdin.close()
     assert leftovers == []
     assert [path.name for path in tmp_path.iterdir()] == ["127.0.0.1"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from support.processes import descendants
 
 from base.errors import EyelevelError
 from base.namespaces import namespaced
@@ -337,9 +338,9 @@ def test_nothing_outlives_a_replay_however_it_ends(
     with client_process(site, protocol) as replay_process:
         assert replay_process.stdout
         assert replay_process.stdout.readline() == "up\n"
-        descendants = _descendants(replay_process.pid)
-        assert {program, "uwsgi-core", "dnsmasq", "mm-net"} <= {_name(pid) for pid in descendants}
-        pidfds = [os.pidfd_open(pid) for pid in descendants]
+        processes = descendants(replay_process.pid)
+        assert {program, "uwsgi-core", "dnsmasq", "mm-net"} <= {name for _, name in processes}
+        pidfds = [os.pidfd_open(pid) for pid, _ in processes]
         replay_process.send_signal(how)
         replay_process.wait()
         for pidfd in pidfds:
@@ -369,23 +370,6 @@ def signal_when_gone(pidfd: int, timeout_s: float = 120) -> None:
     poll.register(pidfd, select.POLLIN)
     assert poll.poll(timeout_s * 1000), "a process outlived its replay"
     os.close(pidfd)
-
-
-def _descendants(pid: int) -> list[int]:
-    parents: dict[int, list[int]] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        fields = status.read_text().rpartition(")")[2].split()
-        parents.setdefault(int(fields[1]), []).append(int(status.parent.name))
-    descendants, waiting = [], [pid]
-    while waiting:
-        children = parents.get(waiting.pop(), [])
-        descendants += children
-        waiting += children
-    return descendants
-
-
-def _name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 def _exchange(url: str) -> Exchange:

@@ -44,7 +44,7 @@ WATCH = """
       [before, then] = [now, at];
     }
     watched.disconnect();
-    if (plays >= LEAST && (longest < SMOOTH || plays === LEAST + 4)) return [times, plays];
+    if (plays >= LEAST && (longest < SMOOTH || plays === LEAST + 20)) return [times, plays];
   }
 """
 SMOOTH_MS = 150

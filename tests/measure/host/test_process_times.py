@@ -25,13 +25,16 @@ run(before + 0.05)
 print(time.process_time(), flush=True)
 sys.stdin.read()
 """
-# Two of these processes on one core wait for each other.
-RIVAL = """
+# A process and its child have work on one core from the child's first moment on, so they wait for each other.
+RIVALS = """
 import os, sys, time
-os.sched_setaffinity(0, {int(sys.argv[1])})
-while time.process_time() < 0.15:
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.fork()
+before = time.process_time()
+while time.process_time() < before + 0.15:
     pass
-print(flush=True)
+sys.stdout.write(f"{os.getpid()}\\n")
+sys.stdout.flush()
 sys.stdin.read()
 """
 
@@ -66,12 +69,10 @@ def test_the_time_of_threads_that_have_ended_is_in(account: Account) -> None:
 
 
 def test_rivals_for_one_core_wait_for_each_other(account: Account) -> None:
-    core = str(min(os.sched_getaffinity(0)))
-    with start(RIVAL, core) as one, start(RIVAL, core) as other:
-        assert one.stdout and other.stdout
-        one.stdout.readline(), other.stdout.readline()
-        times = [account.times(process.pid) for process in (one, other)]
-    # Each runs while the other waits, except for the time when only one has started.
+    with start(RIVALS) as process:
+        assert process.stdout
+        times = [account.times(int(process.stdout.readline())) for _ in range(2)]
+    # Each runs while the other waits.
     waits = [(time.wait_ns or 0) / 1e9 for time in times if time]
     assert sum(waits) > 0.1
 

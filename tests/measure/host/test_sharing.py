@@ -4,6 +4,7 @@ counted."""
 import subprocess
 import sys
 import threading
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -64,26 +65,24 @@ def test_each_load_knows_how_many_were_under_way(tmp_path: Path, clock: Clock) -
 
 
 class Steps:
-    """Threads that enter a context each, in an order that the test notes."""
+    """Threads that enter a context each, in an order that the test notes; all wait for a lock in `folder` first."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         self.order: list[str] = []
+        self._folder = folder
         self._threads: list[threading.Thread] = []
 
     def enter(self, name: str, context: AbstractContextManager[None]) -> None:
-        """Let a thread enter `context`, and leave it at once. Returns when the thread has had time to enter."""
+        """Let a thread enter `context`, and leave it at once. Returns when it waits for a lock, or has ended."""
 
         def run() -> None:
-            begun.set()
             with context:
                 self.order.append(name)
 
-        begun = threading.Event()
-        thread = threading.Thread(target=run)
-        thread.start()
-        assert begun.wait(PATIENCE_S)
-        thread.join(0.2)
-        self._threads.append(thread)
+        self._threads.append(threading.Thread(target=run))
+        self._threads[-1].start()
+        while waiting_in(self._folder) < len(self._threads) and self._threads[-1].is_alive():
+            time.sleep(0.01)
 
     def join(self) -> None:
         for thread in self._threads:
@@ -91,8 +90,15 @@ class Steps:
             assert not thread.is_alive()
 
 
+def waiting_in(folder: Path) -> int:
+    """How many threads wait for a lock on a file in `folder`, by the kernel's list of locks (proc(5))."""
+    inodes = {str(path.stat().st_ino) for path in folder.iterdir()}
+    locks = map(str.split, Path("/proc/locks").read_text().splitlines())
+    return sum(words[1] == "->" and words[-3].split(":")[-1] in inodes for words in locks)
+
+
 def test_a_browser_starts_when_no_other_load_waits_for_its_first_paint(tmp_path: Path) -> None:
-    steps = Steps()
+    steps = Steps(tmp_path)
     # Loads wait for their first paint together.
     with SharedProcessors(tmp_path).painting(), SharedProcessors(tmp_path).painting():
         steps.enter("starts", SharedProcessors(tmp_path).starting())
@@ -102,7 +108,7 @@ def test_a_browser_starts_when_no_other_load_waits_for_its_first_paint(tmp_path:
 
 
 def test_one_browser_starts_at_a_time_and_no_load_begins_meanwhile(tmp_path: Path) -> None:
-    steps = Steps()
+    steps = Steps(tmp_path)
     with SharedProcessors(tmp_path).starting():
         steps.enter("begins", SharedProcessors(tmp_path).painting())
         steps.enter("starts", SharedProcessors(tmp_path).starting())
@@ -113,7 +119,7 @@ def test_one_browser_starts_at_a_time_and_no_load_begins_meanwhile(tmp_path: Pat
 
 
 def test_a_load_does_not_begin_while_a_browser_waits_to_start(tmp_path: Path) -> None:
-    steps = Steps()
+    steps = Steps(tmp_path)
     with SharedProcessors(tmp_path).painting():
         steps.enter("starts", SharedProcessors(tmp_path).starting())
         steps.enter("begins", SharedProcessors(tmp_path).painting())

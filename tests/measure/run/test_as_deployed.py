@@ -29,10 +29,18 @@ echo ready && exec sleep infinity
 """
 
 
-# The page requests from two hosts, and sends the second half of the requests when the first has been answered.
+# The page requests from two hosts, and sends the second half of the requests when the first has been answered, and when
+# it has got something over HTTP/3, as far as that is to be had: on a busy machine, its connection may be late.
 PAGE = b"""<!doctype html><title>Many</title><script>
 const ask = at => Promise.all([...Array(30).keys()].map(n => fetch(`https://${n % 2 ? "a" : "b"}.example/${at + n}`)));
-ask(0).then(() => ask(30));
+const found = async () => {
+  for (let tries = 0; tries < 50; tries++) {
+    await fetch("/1", { cache: "no-store" });
+    if (performance.getEntriesByName(`${origin}/1`).at(-1).nextHopProtocol == "h3") return;
+    await new Promise(done => setTimeout(done, 50));
+  }
+};
+ask(0).then(found).then(() => ask(30));
 </script>"""
 REQUESTS = 61
 

@@ -46,6 +46,7 @@ class Case:
     status: int = 200
     more: dict[str, Response] = field(default_factory=dict)
     start: str = SHOP
+    quiet_ms: int = 1000
 
 
 def html(head: str = "", *headers: tuple[str, str]) -> Response:
@@ -111,7 +112,7 @@ CASES = {
             'load_failed: the page opened a dialog: "Welcome,\\n“you”" while testing',
         ),
         "confirm": Case(
-            "<script>onload = () => setTimeout(() => confirm('Cookies?'), 200)</script>",
+            "<script>onload = () => setTimeout(() => confirm('Cookies?'))</script>",
             'load_failed: the page opened a dialog: "Cookies?"',
         ),
     },
@@ -147,7 +148,7 @@ def loaded(case: Case, protocol: str, folder: Path) -> tuple[str, Evidence]:
     exchanges = [Exchange("GET", case.start + path, response, "192.0.2.1") for path, response in others.items()]
     site = write_site(Recording(case.start, (start, *exchanges), {"tool": "test"}), folder / "site")
     # A page that waits for its user's answer waits until the end.
-    loading = Loading(filmed=False, quiet_ms=1000, limit_s=8 if "image" in case.more else None)
+    loading = Loading(filmed=False, quiet_ms=case.quiet_ms, limit_s=8 if "image" in case.more else None)
     setting = Setting(site, DSL, protocols.load()[protocol], loading)
     assert load(setting, folder) is None
     evidence = read_evidence(folder, filmed=False)
@@ -219,6 +220,7 @@ TO_HINTS_AND_WORKER = Case(
     status=302,
     headers=(("Location", "/hints"),),
     more={"hints": html(ANSWERED_BY_WORKER, *HINTS), "sw.js": SERVICE_WORKER},
+    quiet_ms=5000,  # on a busy machine it takes a while until a worker that has arrived is at work
 )
 
 

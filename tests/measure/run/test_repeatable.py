@@ -129,7 +129,7 @@ RECORDED_AT_S = 1_500_000_000
 BULK_BYTES = 1_500_000
 # The time (ms) that may pass on a busy machine between the beginning of a navigation and its first request, with which
 # the HAR begins. (On an idle one it is 10 ms.) The HAR's load event may be later than the page's by any time.
-LATE_MS = 2000
+LATE_MS = 5000
 # A worker reports to its server what it sees.
 TELL = """fetch(new URL("/told?" + new URLSearchParams({
     who: WHO, number: Math.random(), identifier: crypto.randomUUID(), now: Date.now(),
@@ -170,11 +170,16 @@ function told(who, of) {
     tell("rtt", of.navigator.connection.rtt);
     return url;
 }
-// How long an animation of 300 ms, as the clock tells the time, really takes.
+// How long an animation of 300 ms, as the clock tells the time, really takes: the shorter time of two, since a busy
+// machine may hold one up.
 async function animation(next) {
-    const began = Date.now(), reallyBegan = performance.now();
-    while (Date.now() - began < 300) await new Promise(next);
-    return performance.now() - reallyBegan;
+    const times = [];
+    for (let number = 0; number < 2; number++) {
+        const began = Date.now(), reallyBegan = performance.now();
+        while (Date.now() - began < 300) await new Promise(next);
+        times.push(performance.now() - reallyBegan);
+    }
+    return Math.min(...times);
 }
 onload = () => setTimeout(async () => {
     const frames = await animation(done => requestAnimationFrame(done));
@@ -235,7 +240,7 @@ def loads(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Loa
 
 def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
-    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False, quiet_ms=3000)), folder) is None
+    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False, quiet_ms=5000)), folder) is None
     evidence = read_evidence(folder, filmed=False)
     requests = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _urls_of(folder, evidence))]
     reports = {values["who"]: values for path, values in requests if path == "/told"}

@@ -18,9 +18,9 @@ from tuning import protocols
 from tuning.networks import Network
 
 # The quiet time is shorter than the time for which the script is under way. A page is given up after five quiet times.
-QUIET_MS = 1000
+QUIET_MS = 2000
 GIVEN_UP_S = 5 * QUIET_MS / 1000
-SCRIPT_BYTES = 500_000
+SCRIPT_BYTES = 750_000
 NETWORK = Network("slow", min_rtt_ms=20, up_mbps=2, down_mbps=2, queue_ms=200)
 SCRIPT_S = SCRIPT_BYTES * 8 / 2e6
 # After its load, the page sends requests that end in all possible ways, and requests a script that requests a picture,
@@ -104,11 +104,10 @@ def loaded(site: Site, browser: str, protocol: str, folder: Path) -> tuple[Evide
 def test_an_answer_that_is_under_way_is_waited_for_and_nothing_else(site: Site, tmp_path: Path, browser: str) -> None:
     # One transport is enough, since the browser reports which requests are under way, whatever the transport.
     evidence, waited_s = loaded(site, browser, "quic", tmp_path)
-    assert evidence.plt is not None and evidence.plt < 1000 * SCRIPT_S
     urls = [request.url for request in page_requests(tmp_path / REQUEST_LOG, evidence.requests)]
     assert {"https://a.example/last.png", "https://a.example/sound.wav"} <= set(urls)
-    # All other requests have ended earlier, and the browser takes the sound as it needs it, so the page is not given
-    # up.
+    # The script was requested after the load event. All other requests have ended earlier, and the browser takes the
+    # sound as it needs it, so the page is not given up.
     assert SCRIPT_S + QUIET_MS / 1000 < waited_s < GIVEN_UP_S
     har = json.loads(gzip.decompress((tmp_path / HAR).read_bytes()))
     in_har = [entry["request"]["url"] for entry in har["log"]["entries"]]
