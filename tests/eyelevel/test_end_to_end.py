@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import select
 import shutil
 import signal
 import statistics
@@ -19,6 +18,7 @@ from click.testing import CliRunner
 from rich.console import Console
 from support.campaigns import light_campaign, run_of_each
 from support.material import recording_path
+from support.processes import awaited_descendants
 
 from analysis.report.first_answer import report
 from analysis.report.waterfalls.loads import read_load
@@ -158,7 +158,8 @@ def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
     folder = tmp_path / "stopped"
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=PROJECT, start_new_session=True)
     with process:
-        _await_file(folder / "runs" / "demo-light" / "lte" / "tcp" / "1-1" / "browsertime.log", process)
+        # While the page loads: the canary's browser has no driver.
+        awaited_descendants(process.pid, lambda names: {"chromedriver", "chromium"} <= {*names})
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole foreground group
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
@@ -174,17 +175,6 @@ def _length_s(film: Path) -> float:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     return max(float(line.split(",")[0]) for line in done.stdout.split())
-
-
-def _await_file(path: Path, process: "subprocess.Popen[str]") -> None:
-    """Wait until `path` exists, while `process` runs."""
-    descriptor = os.pidfd_open(process.pid)
-    try:
-        while not path.exists():
-            ended, _, _ = select.select([descriptor], [], [], 0.05)
-            assert not ended, process.communicate()
-    finally:
-        os.close(descriptor)
 
 
 def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign: Campaign, tmp_path: Path) -> None:

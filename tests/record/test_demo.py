@@ -24,6 +24,7 @@ from support.processes import PATIENCE_S
 
 from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT, tool
+from browsers.chromium.program import WITHOUT_SUGGESTIONS
 from record.content import decode
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, write_site
@@ -174,6 +175,7 @@ def test_a_browser_asks_for_everything_in_a_site_once_and_for_nothing_else(
             "--no-first-run",
             "--disable-background-networking",
             "--disable-component-update",
+            f"--{WITHOUT_SUGGESTIONS}",
             "--ignore-certificate-errors",
             f"--user-data-dir={tmp_path / 'profile'}",
             f"--host-resolver-rules=MAP *.example 127.0.0.1:{port}, MAP * ~NOTFOUND",

@@ -39,6 +39,7 @@ from base.errors import EyelevelError
 from base.namespaces import AS_ORDINARY_USER
 from base.places import tool
 from base.qlog import METRICS, PRIORITY, STATE, read_qlog
+from browsers.chromium.program import WITHOUT_SUGGESTIONS
 from servers.quic import fetch
 
 # The slowest answer, a body of 5 MB on a busy machine, takes a second or two.
@@ -583,6 +584,7 @@ def browsing(run: list[str], profile: Path, certificate: Certificate) -> Iterato
         "--no-first-run",
         "--disable-background-networking",
         "--disable-component-update",
+        f"--{WITHOUT_SUGGESTIONS}",
         "--remote-debugging-pipe",
         f"--user-data-dir={profile}",
         "--host-resolver-rules=MAP * 127.0.0.1",

@@ -13,7 +13,7 @@ from typing import Any
 
 from base.namespaces import AS_ORDINARY_USER, namespaced
 from base.places import tool
-from browsers.chromium.program import BINARY
+from browsers.chromium.program import BINARY, WITHOUT_SUGGESTIONS
 from record.recorder.webdriver import Session
 from support.leaks import OF_SESSION
 
@@ -117,7 +117,7 @@ class SharedBrowser:
 @contextmanager
 def browsing(profile: Path) -> Iterator[Browser]:
     """Run the browser without a window for the duration of the block; its profile is in the folder `profile`."""
-    options = ["--headless=new", "--window-size=1400,900", "--disable-gpu", "--mute-audio"]
+    options = ["--headless=new", "--window-size=1400,900", "--disable-gpu", "--mute-audio", f"--{WITHOUT_SUGGESTIONS}"]
     options.append(f"--user-data-dir={profile}")
     capabilities = {
         "goog:chromeOptions": {"binary": str(BINARY), "args": options},

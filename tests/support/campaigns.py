@@ -15,13 +15,17 @@ from dataset.reasons import Reason
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
 from measure.campaign.method import claim
+from measure.campaign.place import measure_here
 from measure.campaign.progress import ProgressDisplay
+from measure.campaign.slot import Slot
+from measure.host.canary import Canary
 from measure.run.evidence import Evidence
 from measure.run.gates import GATES, reason_against
 from measure.run.setting import Loading, Setting
 from record.demo import generate
 from record.site import Site, write_site
 from tuning import networks, protocols
+from tuning.defaults import DEFAULT_BROWSER
 
 
 def reason_against_page(evidence: Evidence, setting: Setting) -> Reason | None:
@@ -30,8 +34,17 @@ def reason_against_page(evidence: Evidence, setting: Setting) -> Reason | None:
     return reason_against(evidence, claim(setting), [gate for gate in GATES if not gate.is_of_machine])
 
 
+class UntimedSlot(Slot):
+    """This machine, without canaries: one takes as much of the processor as a load, and has tests of its own
+    (`test_campaign_parts`, and `test_registrations_servers` in a campaign)."""
+
+    def timed_canary(self) -> Canary:
+        """See `Slot`."""
+        return Canary(50.0, 800.0)
+
+
 def run_of_each(
-    site: Site, folder: Path, browser: str = "chromium", names: tuple[str, ...] = ("tcp", "quic")
+    site: Site, folder: Path, browser: str = DEFAULT_BROWSER, names: tuple[str, ...] = ("tcp", "quic")
 ) -> Campaign:
     """A campaign of one run of `site` over each of the protocols called `names`, on LTE, in `folder`, which must not
     exist."""
@@ -45,7 +58,9 @@ def run_of_each(
         seed=1,
         loading=Loading(browser=browser),
     )
-    measure(campaign, partial(ProgressDisplay, Console()))
+    # No other test times a canary in another browser.
+    slot = UntimedSlot() if browser == DEFAULT_BROWSER else None
+    measure(campaign, partial(ProgressDisplay, Console()), partial(measure_here, slot=slot))
     return campaign
 
 
