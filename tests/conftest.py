@@ -10,7 +10,7 @@ import signal
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesSched
     return ModulesScheduling(config, log, config.stash[SESSION].folder)
 
 
+class Rotated(pytest.Dir):
+    """A folder in which each worker begins elsewhere, and returns to the beginning after the end.
+
+    In a new checkout each file is so compiled by the first worker that comes to it; side by side, all would do so.
+    """
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        nodes, worker = [*super().collect()], self.config.workerinput  # type: ignore[attr-defined]
+        begin = int(worker["workerid"].removeprefix("gw")) * len(nodes) // worker["workercount"]
+        return nodes[begin:] + nodes[:begin]
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    is_plain = hasattr(parent.config, "workerinput") and not (path / "__init__.py").exists()
+    return Rotated.from_parent(parent, path=path) if is_plain else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     # Collected tests stay until the end. Without this, the garbage collector would visit them again and again.
@@ -196,6 +213,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Timing tests are last and may fail once; among tests that run side by side, slow ones are first.
     """
+    items.sort(key=lambda item: item.path)  # all workers must shuffle the same list
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(PROOF_TIMEOUT_S))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats.multitest import fdrcorrection
 
-from analysis.statistics.outcomes import verdicts
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.statistics.ratios import MeanRatio
 from analysis.statistics.samples import Array
 
@@ -73,3 +73,14 @@ def false_discovery_rate(p_values: Array) -> Array:
     if (is_known := np.isfinite(result)).any():
         result[is_known] = fdrcorrection(result[is_known])[1]
     return result
+
+
+def verdicts(gain: "pd.Series[float]", corrected: pd.DataFrame, significant_p: float) -> "pd.Series[str]":
+    """Equivalent if equivalence is significant, since a difference that is shown not to matter is no win; otherwise
+    faster or slower if the difference is significant; otherwise not decided.
+
+    `corrected` has the columns p_corrected and equivalence_p_corrected.
+    """
+    direction = np.where(gain < 0, FASTER, SLOWER)
+    otherwise = np.where(corrected["p_corrected"] < significant_p, direction, NOT_DECIDED)
+    return pd.Series(np.where(corrected["equivalence_p_corrected"] < significant_p, EQUIVALENT, otherwise), gain.index)

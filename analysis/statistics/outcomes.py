@@ -5,9 +5,6 @@ The sign of a difference is the same everywhere: compared - reference, in ms or 
 negative means faster.
 """
 
-import numpy as np
-import pandas as pd
-
 # The paper's threshold for the p value of its one-way ANOVA.
 SIGNIFICANT_P = 0.01
 # A diagnostic warns below this p value.
@@ -34,14 +31,3 @@ EQUIVALENT, NOT_DECIDED = "equivalent", "not decided"
 VERDICTS = (FASTER, SLOWER, EQUIVALENT, NOT_DECIDED)
 # In place of EQUIVALENT for a mean over sites that scatter by more than what counts as equivalent.
 EQUAL_ON_AVERAGE = "equal on average"
-
-
-def verdicts(gain: "pd.Series[float]", corrected: pd.DataFrame, significant_p: float) -> "pd.Series[str]":
-    """Equivalent if equivalence is significant, since a difference that is shown not to matter is no win; otherwise
-    faster or slower if the difference is significant; otherwise not decided.
-
-    `corrected` has the columns p_corrected and equivalence_p_corrected.
-    """
-    direction = np.where(gain < 0, FASTER, SLOWER)
-    otherwise = np.where(corrected["p_corrected"] < significant_p, direction, NOT_DECIDED)
-    return pd.Series(np.where(corrected["equivalence_p_corrected"] < significant_p, EQUIVALENT, otherwise), gain.index)

@@ -15,8 +15,9 @@ from support.rates import tell
 
 from analysis import hypotheses
 from analysis.statistics.confirmatory import confirmatory, without_selection
+from analysis.statistics.contrast_table import verdicts
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.outcomes import FASTER, SLOWER, verdicts
+from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.statistics.planning import blocks_needed
 from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import Array, Samples

@@ -1,28 +1,24 @@
-"""Runs without a browser, for lanes, which are separate processes and do not see a test's replacements."""
+"""Runs without a browser, for lanes, which are separate processes and do not see a test's replacements.
+
+Each such process imports this module, so it imports little.
+"""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 from factories import ROW
 
 from dataset.run_files import ATTEMPT, PROCESSOR
 from dataset.table import Row, Run
-from measure.campaign.lane import LaneSetting, RunningLane
-from measure.campaign.lane_process import serve
 from measure.campaign.method import Method
 from measure.run.setting import Circumstances, Setting
-from support.scripted import ScriptedSlot
 
 LOOK = "import os; print(sorted(os.sched_getaffinity(0)))"
 
@@ -97,21 +93,3 @@ class CoresMethod(NotedMethod):
         child = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
         (folder / PROCESSOR).write_text(json.dumps({"affinity": json.loads(child.stdout)}))
         super().make(setting, circumstances, folder, attempt)
-
-
-@contextmanager
-def lane_thread(setting: LaneSetting) -> Iterator[RunningLane]:
-    """Stands in for `measure.campaign.lane.running_lane`: a lane that is a thread."""
-    ours, theirs = Pipe()
-
-    def work() -> None:
-        with suppress(EOFError, OSError):  # the test ended it
-            serve(setting.folder, ScriptedSlot(setting.lane.number), theirs)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield RunningLane(setting.lane, MagicMock(), ours)
-    finally:
-        ours.close()
-        thread.join()

@@ -6,11 +6,15 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 from factories import ROW
 from rich.console import Console
@@ -22,6 +26,8 @@ from films.visual_metrics import VisualMetrics
 from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
+from measure.campaign.lane import LaneSetting, RunningLane
+from measure.campaign.lane_process import serve
 from measure.campaign.method import Method
 from measure.campaign.place import Work, measure_here
 from measure.campaign.progress import ProgressDisplay
@@ -180,6 +186,24 @@ def row_of(run: Run, **changes: Any) -> Row:
     of = {**vars(run), "run": run.number}
     del of["number"]
     return replace(ROW, **{**of, "folder": folder, **changes})
+
+
+@contextmanager
+def lane_thread(setting: LaneSetting) -> Iterator[RunningLane]:
+    """Stands in for `measure.campaign.lane.running_lane`: a lane that is a thread."""
+    ours, theirs = Pipe()
+
+    def work() -> None:
+        with suppress(EOFError, OSError):  # the test ended it
+            serve(setting.folder, ScriptedSlot(setting.lane.number), theirs)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield RunningLane(setting.lane, MagicMock(), ours)
+    finally:
+        ours.close()
+        thread.join()
 
 
 if __name__ == "__main__":

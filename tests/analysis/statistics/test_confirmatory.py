@@ -11,8 +11,9 @@ from scipy import stats
 
 from analysis import hypotheses
 from analysis.statistics.confirmatory import COLUMNS, confirmatory, first_blocks, without_selection
+from analysis.statistics.contrast_table import verdicts
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, verdicts
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.statistics.ratios import ROBUST_BLOCKS, margins
 from analysis.statistics.samples import Array, Samples
 from analysis.statistics.spending import Looks, levels, looks_of_plan

@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 from factories import ROW, rejected
-from support.lanes import NotedMethod, lane_thread
+from support.lanes import NotedMethod
+from support.scripted import lane_thread
 
 from base.errors import EyelevelError
 from dataset.table import Row

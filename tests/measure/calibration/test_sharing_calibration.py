@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from factories import ROW, rejected
-from support.lanes import NotedMethod, lane_thread
+from support.lanes import NotedMethod
+from support.scripted import lane_thread
 
 from base.errors import EyelevelError
 from dataset.table import Row, Run

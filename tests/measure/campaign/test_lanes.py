@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 from factories import ROW
 from rich.console import Console
-from support.lanes import CoresMethod, lane_thread
+from support.lanes import CoresMethod
 from support.leaks import own_groups
-from support.scripted import ScriptedSlot, row_of, scripted_campaign, work_of
+from support.scripted import ScriptedSlot, lane_thread, row_of, scripted_campaign, work_of
 
 from base.errors import EyelevelError
 from base.files import write_json
