@@ -11,7 +11,23 @@ from base.errors import EyelevelError
 PROJECT = Path(__file__).resolve().parent.parent
 # Whether this is a checkout. If not, pip has installed the package, which can then read results but not measure.
 IS_CHECKOUT = (PROJECT / "setup" / "setup.sh").exists()
-WORK = PROJECT if IS_CHECKOUT else Path.cwd()
+# 'eyelevel init' writes this file into a folder of the user's own.
+OWN_MARK = ".eyelevel"
+
+
+def _own_folder(folder: Path) -> Path | None:
+    """The user's own folder that is `folder` or has it; None if there is none. Somebody else's does not count, as the
+    working folder does not say whom to trust."""
+    for place in (folder, *folder.parents):
+        try:
+            if (place / OWN_MARK).lstat().st_uid in (os.geteuid(), int(os.environ.get("SUDO_UID", -1))):
+                return place
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+WORK = _own_folder(Path.cwd()) or PROJECT if IS_CHECKOUT else Path.cwd()
 SITES = WORK / "sites"
 RESULTS = WORK / "results"
 # The folder of an answer's campaign there has this prefix and the site's name, unless another name is given.
