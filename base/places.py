@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -15,19 +16,22 @@ IS_CHECKOUT = (PROJECT / "setup" / "setup.sh").exists()
 OWN_MARK = ".eyelevel"
 
 
-def _own_folder(folder: Path) -> Path | None:
-    """The user's own folder that is `folder` or has it; None if there is none. Somebody else's does not count, as the
-    working folder does not say whom to trust."""
+def own_folder() -> Path | None:
+    """The user's own folder that is the working folder or has it; None if there is none. Somebody else's does not
+    count: whoever works in a folder does not trust it."""
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return None
+    users = {str(os.geteuid()), os.environ.get("SUDO_UID")}
     for place in (folder, *folder.parents):
-        try:
-            if (place / OWN_MARK).lstat().st_uid in (os.geteuid(), int(os.environ.get("SUDO_UID", -1))):
+        with suppress(OSError):
+            if str((place / OWN_MARK).lstat().st_uid) in users:
                 return place
-        except (OSError, ValueError):
-            continue
     return None
 
 
-WORK = _own_folder(Path.cwd()) or PROJECT if IS_CHECKOUT else Path.cwd()
+WORK = (own_folder() or PROJECT) if IS_CHECKOUT else Path.cwd()
 SITES = WORK / "sites"
 RESULTS = WORK / "results"
 # The folder of an answer's campaign there has this prefix and the site's name, unless another name is given.

@@ -66,23 +66,10 @@ COMMANDS = {
     "completion": "print the script that makes a shell complete commands, options and names",
 }
 
-# Commands that run browsers, servers or shells. The commands of studies do, too.
+# Commands that run browsers, servers or shells, or prepare it. The commands of studies do, too.
 MEASURING_COMMANDS = {
-    *(
-        "init",
-        "try",
-        "answer",
-        "record",
-        "close",
-        "replay",
-        "load",
-        "campaign",
-        "ab",
-        "reference",
-        "probe-network",
-        "validate",
-    ),
-    *("interop", "devices", "lanes", "scheduler", "worker", "doctor"),
+    *("init", "try", "answer", "record", "close", "replay", "load", "campaign", "ab", "reference", "probe-network"),
+    *("validate", "interop", "devices", "lanes", "scheduler", "worker", "doctor"),
 }
 # Commands that load sites by name.
 SITE_COMMANDS = {*MEASURING_COMMANDS, "status", "edit", "site-info"}

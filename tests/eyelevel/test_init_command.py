@@ -26,7 +26,7 @@ def init(folder: Path) -> Result:
 
 
 def run(folder: Path, *command: str) -> str:
-    """What `command` prints in `folder`, in an environment that knows no other settings."""
+    """The output of `command` in `folder`, in an environment that knows no other settings."""
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "COLUMNS": "200"}
     if "EYELEVEL_CACHE" in os.environ:
         environment["EYELEVEL_CACHE"] = os.environ["EYELEVEL_CACHE"]
@@ -118,11 +118,12 @@ def test_a_failure_leaves_no_part_of_it(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_folder_of_somebody_else_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     init(tmp_path / "mine")
-    below = tmp_path / "mine" / "sites"
-    assert places._own_folder(below) == tmp_path / "mine"
-    assert places._own_folder(tmp_path) is None
+    monkeypatch.chdir(tmp_path)
+    assert places.own_folder() is None
+    monkeypatch.chdir(tmp_path / "mine" / "sites")
+    assert places.own_folder() == tmp_path / "mine"
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     monkeypatch.delenv("SUDO_UID", raising=False)
-    assert places._own_folder(below) is None
+    assert places.own_folder() is None
     monkeypatch.setenv("SUDO_UID", str(os.getuid()))
-    assert places._own_folder(below) == tmp_path / "mine"
+    assert places.own_folder() == tmp_path / "mine"

@@ -60,9 +60,9 @@ def test_no_more_alarms_are_false_than_declared(kind: str, capsys: pytest.Captur
 def test_a_rise_after_half_a_year_is_found(
     rise: float, weeks: int, least: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = sum(
+    alarms = sum(
         bool(weekly("normal", number, YEAR // 2 + weeks, rise * SCATTER, YEAR // 2).series["alarm"].iloc[0])
         for number in range(HISTORIES)
     )
-    tell(capsys, f"{rise} standard deviations", f"within {weeks} weeks", HISTORIES, f"{found / HISTORIES:.1%} found")
-    assert upper_bound(found, HISTORIES) > least
+    tell(capsys, f"{rise} standard deviations", f"within {weeks} weeks", HISTORIES, f"{alarms / HISTORIES:.1%} found")
+    assert upper_bound(alarms, HISTORIES) > least
