@@ -83,6 +83,9 @@ clean: ## remove the installation, except for system packages; keeps sites/ and 
 
 # Under -n, the program prints its command lines if it is installed.
 is_dry = $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+# The Makefile of a folder of 'eyelevel init' names that folder: there the program runs.
+in_folder = $(if $(value EYELEVEL_FOLDER),$1)
 $(TARGETS): setup
-	+@$(if $(is_dry),test ! -x $(call quote,$(PYTHON)) || )$(call quote,$(PYTHON)) -m eyelevel.make $(if $(is_dry),--print) \
+	+@$(call in_folder,cd $(call quote,$(value EYELEVEL_FOLDER)) || exit; export PYTHONPATH=$(call quote,$(CURDIR)); )\
+		$(if $(is_dry),test ! -x $(call quote,$(PYTHON)) || )$(call quote,$(PYTHON)) $(call in_folder,-P) -m eyelevel.make $(if $(is_dry),--print) \
 		$(call quote,$(MAKECMDGOALS)) $@$(foreach v,$(GIVEN), $(call quote,$v=$(value $v)))

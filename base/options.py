@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from base.errors import EyelevelError
 from base.files import require_file, require_replaceable, require_writable
-from base.places import PROJECT
+from base.places import WORK
 
 
 class _Destination(click.Path):
@@ -126,9 +126,7 @@ class Option:
         yes, _, no = self.name.partition("/")
         if no:
             return (yes if default else no).lstrip("-")
-        return str(
-            default.relative_to(PROJECT) if isinstance(default, Path) and default.is_relative_to(PROJECT) else default
-        )
+        return str(default.relative_to(WORK) if isinstance(default, Path) and default.is_relative_to(WORK) else default)
 
     def click_parameter(self) -> click.Parameter:
         """The option as a click parameter."""

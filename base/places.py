@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -11,7 +12,26 @@ from base.errors import EyelevelError
 PROJECT = Path(__file__).resolve().parent.parent
 # Whether this is a checkout. If not, pip has installed the package, which can then read results but not measure.
 IS_CHECKOUT = (PROJECT / "setup" / "setup.sh").exists()
-WORK = PROJECT if IS_CHECKOUT else Path.cwd()
+# 'eyelevel init' writes this file into a folder of the user's own.
+OWN_MARK = ".eyelevel"
+
+
+def own_folder() -> Path | None:
+    """The user's own folder that is the working folder or has it; None if there is none. Somebody else's does not
+    count: whoever works in a folder does not trust it."""
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return None
+    users = {str(os.geteuid()), os.environ.get("SUDO_UID")}
+    for place in (folder, *folder.parents):
+        with suppress(OSError):
+            if str((place / OWN_MARK).lstat().st_uid) in users:
+                return place
+    return None
+
+
+WORK = (own_folder() or PROJECT) if IS_CHECKOUT else Path.cwd()
 SITES = WORK / "sites"
 RESULTS = WORK / "results"
 # The folder of an answer's campaign there has this prefix and the site's name, unless another name is given.

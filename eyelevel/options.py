@@ -51,7 +51,18 @@ OF_SETTINGS = (
 OF_A_CAMPAIGN = ("status", "results", "review", "report", "package", "waterfall", "user-study write")
 # The commands that print a table.
 WITH_TABLES = (
-    *("status", "results", "compare", "combine", "quiet-times", "site-info", "networks", "protocols", "devices"),
+    *(
+        "status",
+        "results",
+        "compare",
+        "history",
+        "combine",
+        "quiet-times",
+        "site-info",
+        "networks",
+        "protocols",
+        "devices",
+    ),
     *("validate", "interop", "lanes", "doctor"),
 )
 OFF_OR_RECORDED = (OFF, RECORDED)
@@ -143,6 +154,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
     Option("FIGURE", "A name of the list; unless given, the list is printed.", ("reproduce",), metavar="[FIGURE]"),
     Option("FOLDER", "A package.", ("verify",), is_required=True, type=PATH),
+    Option("FOLDER", "The folder to make.", ("init",), is_required=True, type=NEW_FOLDER),
+    Option("FOLDER", "A folder with comparisons (ab.json), in it or below.", ("history",), is_required=True, type=PATH),
     Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=FOLDER),
     Option("FOLDER", "A user study, or its campaign.", ("user-study serve",), is_required=True, type=PATH),
     Option("ADDRESS", "An address of this machine, with or without a port.", ("scheduler",), is_required=True),
@@ -459,6 +472,28 @@ OPTIONS: tuple[Option, ...] = (
         is_flag=True,
     ),
     Option("--decide", "End with status 4 unless all comparisons are decided.", ("ab",), is_flag=True),
+    Option("--decide", "End with status 4 if a series is too short for an alarm.", ("history",), is_flag=True),
+    Option(
+        "--false-alarms",
+        "Number of false alarms a year, over all series together.",
+        ("history",),
+        type=click.FloatRange(0, 52, min_open=True),
+        default=0.2,
+    ),
+    Option(
+        "--per-year",
+        "Number of entries a year (52: weekly).",
+        ("history",),
+        type=click.FloatRange(1, 10_000),
+        default=52.0,
+    ),
+    Option(
+        "--since",
+        "Begin the series on this day: after a change that you accept.",
+        ("history",),
+        type=click.DateTime(["%Y-%m-%d"]),
+        metavar="YYYY-MM-DD",
+    ),
     Option(
         "--study",
         "Questions, groups and wording: an edited copy of analysis/user_study/study.toml.",
@@ -778,6 +813,13 @@ OPTIONS: tuple[Option, ...] = (
         ("compare",),
         type=NEW_FOLDER,
         usual="compare/A in B's folder",
+    ),
+    Option(
+        "--into",
+        "The folder for the page, JSON and tables.",
+        ("history",),
+        type=NEW_FOLDER,
+        usual="history in FOLDER",
     ),
     Option(
         "--into",

@@ -24,6 +24,7 @@ INTERRUPTED = 130
 COMMANDS = {
     "try": "measure a demo site over TCP and QUIC, and say which showed it sooner (3 to 4 minutes)",
     "answer": 'answer "would HTTP/3 help?" for one page: record, close, measure and report it',
+    "init": "make a folder of your own for settings, sites and results, outside the checkout",
     "record": "record pages from the web as sites",
     "import": "import a recording in another format as a site",
     "export": "export a site in a format that other tools read",
@@ -46,6 +47,7 @@ COMMANDS = {
     "user-study": "write a user study of a campaign's films, and collect votes",
     "ab": "measure two settings side by side in one campaign: is B faster or slower than A?",
     "compare": "compare campaign B with campaign A, before and after a change",
+    "history": "read many comparisons of 'eyelevel ab': has B become slower over the weeks?",
     "combine": "combine campaigns of several machines or years, and test whether they agree",
     "quiet-times": "show how shorter quiet times would have changed the runs of campaigns",
     "networks": "list the networks, and draw their rates and round-trip times over time",
@@ -64,10 +66,10 @@ COMMANDS = {
     "completion": "print the script that makes a shell complete commands, options and names",
 }
 
-# Commands that run browsers, servers or shells. The commands of studies do, too.
+# Commands that run browsers, servers or shells, or prepare it. The commands of studies do, too.
 MEASURING_COMMANDS = {
-    *("try", "answer", "record", "close", "replay", "load", "campaign", "ab", "reference", "probe-network", "validate"),
-    *("interop", "devices", "lanes", "scheduler", "worker", "doctor"),
+    *("init", "try", "answer", "record", "close", "replay", "load", "campaign", "ab", "reference", "probe-network"),
+    *("validate", "interop", "devices", "lanes", "scheduler", "worker", "doctor"),
 }
 # Commands that load sites by name.
 SITE_COMMANDS = {*MEASURING_COMMANDS, "status", "edit", "site-info"}

@@ -8,7 +8,7 @@ import click
 
 from base.errors import EyelevelError, Misuse, print_error
 from base.ownership import give_to_caller
-from base.places import PROJECT
+from base.places import WORK
 from base.words import plural
 from eyelevel.options import parameters_of
 
@@ -56,7 +56,7 @@ def main(
     # Read all lines before loading the first page: a mistake in the last line must not cost an hour.
     page_script = read_page_script(script) if script else None
     values = values_of(page_script, os.environ) if page_script else {}
-    targets = read_targets(sources or (str(PROJECT / "sites.txt"),))
+    targets = read_targets(sources or (str(WORK / "sites.txt"),))
     with measuring_alone() if live else nullcontext():
         for target in targets:
             click.echo(f"{target.name}: loading {target.url}")

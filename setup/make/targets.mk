@@ -1,5 +1,7 @@
 # Written by 'PYTHONPATH=tests:. python -m support.every_option'.
-TARGETS := try answer record import export edit close site-info replay campaign status review results report figures reference reproduce package verify waterfall user-study ab compare combine quiet-times networks protocols convert-trace probe-network validate interop devices doctor lanes cluster-keys completion ladder order dose grid states packets figure2 fairness fidelity video
+TARGETS := try answer init record import export edit close site-info replay campaign status review results report figures reference reproduce package verify waterfall user-study ab compare history combine quiet-times networks protocols convert-trace probe-network validate interop devices doctor lanes cluster-keys completion ladder order dose grid states packets figure2 fairness fidelity video
+NEEDS_init := FOLDER
+EXAMPLE_init := make init FOLDER=my-measurements
 NEEDS_import := FROM
 EXAMPLE_import := make import FROM=../recordings/www.yelp.com
 NEEDS_export := SITE AS
@@ -30,6 +32,8 @@ NEEDS_ab := A B
 EXAMPLE_ab := make ab A=PROTO=quic B=PROTO=quic+bbr NET=lte SITES=demo-news BUDGET=10m
 NEEDS_compare := A B
 EXAMPLE_compare := make compare A=before B=after WORSE_THAN=3%
+NEEDS_history := FOLDER
+EXAMPLE_history := make history FOLDER=results FALSE_ALARMS=0.2 PER_YEAR=52
 NEEDS_combine := CAMPAIGN
 EXAMPLE_combine := make combine CAMPAIGN=laptop,server,laptop-2027
 NEEDS_quiet-times := CAMPAIGN

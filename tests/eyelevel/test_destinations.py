@@ -46,6 +46,7 @@ CHECKED_BY_THEMSELVES = {
     ("probe-network", "--secret"),
     ("user-study serve", "FOLDER"),
     ("verify", "FOLDER"),
+    ("history", "FOLDER"),
 }
 
 

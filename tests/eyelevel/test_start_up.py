@@ -54,6 +54,7 @@ FAULTS: dict[tuple[str, ...], tuple[str, int]] = {
     ("waterfall", UNKNOWN, "--proto", "tcp"): ("there is no campaign", 1),
     ("compare", "--a", UNKNOWN, "--b", UNKNOWN): ("there is no campaign", 1),
     ("combine", UNKNOWN, UNKNOWN): ("there is no campaign", 1),
+    ("history", UNKNOWN): ("there is no folder", 1),
 }
 
 # Runs each command line on standard input; prints its output, its status, and which heavy modules it loaded that no
