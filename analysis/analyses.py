@@ -6,12 +6,13 @@ Nothing here draws or writes; `analysis.report` shows the tables.
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import lru_cache, partial
 
 import pandas as pd
 
 from analysis import balance, diagnostics, losses, processor, stability
 from analysis.attempts import exclusions, tried_in
-from analysis.findings import Findings, Table
+from analysis.findings import Findings, Table, submitted
 from analysis.paper.claim_correlations import metric_agreements
 from analysis.paper.claim_tests import ClaimInputs
 from analysis.paper.claims import FIGURE_METRICS, claims
@@ -75,6 +76,8 @@ ANALYSES: Mapping[Table, Analysis] = {
 }
 
 
+# Computed once for both of its tables if the same process makes them.
+@lru_cache(maxsize=1)
 def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables `claims` and `claim_numbers`. The paper has one browser, so the claims are tested only on runs in the
     campaign's first browser."""
@@ -114,8 +117,9 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
     # Computed here, this table goes to all processes with the campaign; each analysis there would compute its own.
     tried_in(campaign)
     for number, stage in enumerate(STAGES):
-        jobs = {name: pool.submit(_table, number, name, findings) for name in stage}
-        findings = replace(findings, tables={**findings.tables, **{name: job.result() for name, job in jobs.items()}})
+        jobs = submitted([partial(_table, number, name) for name in stage], findings, pool)
+        tables = {name: job.result() for name, job in zip(stage, jobs, strict=True)}
+        findings = replace(findings, tables={**findings.tables, **tables})
     return findings
 
 

@@ -1,8 +1,11 @@
 """The findings of a campaign's analysis: its samples, the hypotheses on them, and a table of each analysis."""
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, TypeVar
 
 import pandas as pd
 
@@ -19,6 +22,7 @@ Table = Literal[
     "processor_waits", "rejections", "residuals", "sensitivity", "shrunken", "sites", "spread", "steps",
     "success_rates", "unusual", "variants", "wandering", "web_metrics",
 ]  # fmt: skip
+Result = TypeVar("Result")
 
 
 # As a campaign's table, findings are equal only if they are one object.
@@ -61,3 +65,22 @@ class Findings:
         gains = self["gains"].rename(columns={"p": "anova_p", "verdict": "paper_verdict"})
         contrasts = self["contrasts"]
         return gains.merge(contrasts, on=[*OVER_SITES, "site"], how="left") if len(contrasts) else gains
+
+
+def submitted(
+    functions: Iterable[Callable[[Findings], Result]], findings: Findings, pool: Executor
+) -> list[Future[Result]]:
+    """Call each of `functions` with `findings` in `pool`. They must not change these: those in one process share them,
+    since most take less time than unpickling a campaign."""
+    sent = pickle.dumps(findings)
+    return [pool.submit(_called, function, sent) for function in functions]
+
+
+def _called(function: Callable[[Findings], Result], sent: bytes) -> Result:
+    return function(_received(sent))
+
+
+@lru_cache(maxsize=1)
+def _received(sent: bytes) -> Findings:
+    findings: Findings = pickle.loads(sent)
+    return findings

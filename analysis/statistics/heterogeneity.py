@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtrit
 from statsmodels.stats.meta_analysis import combine_effects
 
 from analysis.statistics.contrast_table import holm
@@ -179,7 +179,7 @@ def shrink(sites: SiteRatios, confidence: float) -> tuple[Array, Array, Array]:
         estimate = centres - drawn * distance
         of_tau = 2 / (size - 3) * drawn**2 * total.mean() / total
         squared_error = variances * (1 - (1 - 1 / size) * drawn) + of_tau * distance**2
-    reach = stats.t.ppf((1 + confidence) / 2, sites.freedom) * np.sqrt(squared_error)
+    reach = stdtrit(sites.freedom, (1 + confidence) / 2) * np.sqrt(squared_error)
     return estimate, estimate - reach, estimate + reach
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 
 @dataclass(frozen=True)
@@ -41,5 +41,5 @@ def over_runs(
     # The tolerance is for rounding, which may hide that all values are equal.
     if runs < 2 or np.ptp(array) <= 1e-12 * np.abs(array).max():
         return Estimate(mean, math.nan, math.nan, runs)
-    reach = stats.t.ppf((1 + confidence) / 2, runs - 1) * array.std(ddof=1) / math.sqrt(runs)
+    reach = special.stdtrit(runs - 1, (1 + confidence) / 2) * array.std(ddof=1) / math.sqrt(runs)
     return Estimate(mean, max(bounds[0], float(mean - reach)), min(bounds[1], float(mean + reach)), runs)

@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from operator import itemgetter
 
-from analysis.findings import Findings
+from analysis.findings import Findings, submitted
 from analysis.report import sections
 from analysis.report.section import Section
 from base.registry import registered
@@ -27,7 +27,8 @@ class CampaignSection:
 def sections_of(findings: Findings, films: Callable[[Findings], Section], pool: Executor) -> list[Section]:
     """The sections of a campaign's report in their order, which `pool` computes: the registered ones, and that of
     `films`."""
-    of_films = pool.submit(films, findings)
-    jobs = [(entry.place, pool.submit(entry.of, findings)) for entry in registered(sections, "SECTION").values()]
-    placed = [(FILMS, of_films.result()), *((place, section) for place, job in jobs for section in job.result())]
+    entries = registered(sections, "SECTION").values()
+    (of_films,) = submitted([films], findings, pool)
+    jobs = zip(entries, submitted([entry.of for entry in entries], findings, pool), strict=True)
+    placed = [(FILMS, of_films.result()), *((entry.place, one) for entry, job in jobs for one in job.result())]
     return [section for _, section in sorted(placed, key=itemgetter(0))]
