@@ -15,6 +15,7 @@ from support.browser import Browser
 from support.histories import comparison, write
 
 from analysis.history import ENTRIES, SERIES
+from analysis.statistics import cusum
 from base.errors import EyelevelError, Misuse
 from base.places import PROJECT
 from eyelevel.commands.compare import NOT_DECIDED_STATUS, WORSE_STATUS
@@ -52,6 +53,8 @@ def test_a_rise_is_an_alarm_that_stays_until_a_new_series_begins(tmp_path: Path)
     assert [text.count("ALARM") for text in done.stdout.splitlines() if "LTE" in text] == [1, 0]
     document = json.loads((tmp_path / "history" / "history.json").read_text())
     lte, dsl = document["series"]
+    # Both series share the false alarms.
+    assert document["limit"] == cusum.limit(2 * 52 / 0.2)
     assert (lte["entries"], lte["alarm"], dsl["alarm"]) == (WEEKS, True, False)
     assert lte["slower_since"] == comparison(RISE, {})["begun_at"] <= lte["alarm_at"]
     assert lte["scatter_low"] < 0.01 < lte["scatter_high"] and lte["scatter"] < 0.015
