@@ -10,7 +10,7 @@ import signal
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -113,21 +113,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesSched
     return ModulesScheduling(config, log, config.stash[SESSION].folder)
 
 
-class Rotated(pytest.Dir):
-    """A folder in which each worker begins elsewhere, and returns to the beginning after the end.
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let each worker begin elsewhere in a folder, and return to the folder's beginning after its end.
 
-    In a new checkout each file is so compiled by the first worker that comes to it; side by side, all would do so.
+    In a new checkout, each file is so compiled by the first worker that comes to it; side by side, all would do so.
     """
-
-    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        nodes, worker = [*super().collect()], self.config.workerinput  # type: ignore[attr-defined]
-        begin = int(worker["workerid"].removeprefix("gw")) * len(nodes) // worker["workercount"]
-        return nodes[begin:] + nodes[:begin]
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    is_plain = hasattr(parent.config, "workerinput") and not (path / "__init__.py").exists()
-    return Rotated.from_parent(parent, path=path) if is_plain else None
+    report = yield
+    if (worker := getattr(collector.config, "workerinput", None)) and isinstance(collector, pytest.Dir):
+        begin = int(worker["workerid"].removeprefix("gw")) * len(report.result) // worker["workercount"]
+        report.result = report.result[begin:] + report.result[:begin]
+    return report
 
 
 @pytest.hookimpl(trylast=True)
@@ -213,7 +211,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Timing tests are last and may fail once; among tests that run side by side, slow ones are first.
     """
-    items.sort(key=lambda item: item.path)  # all workers must shuffle the same list
+    items.sort(key=lambda item: item.path)  # each worker has collected them in another order
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(PROOF_TIMEOUT_S))
