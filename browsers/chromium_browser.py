@@ -17,7 +17,6 @@ from browsers.chromium.program import (
     BINARY,
     COMMON_SWITCHES,
     DISABLED_FEATURES,
-    WITHOUT_SUGGESTIONS,
     WITHOUT_WEBRTC,
     phone,
     trust,
@@ -148,8 +147,7 @@ class Chromium(Browser):
         return next((part for kind, part in PROCESS_PARTS.items() if kind in kinds), "browser")
 
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:
-        windowed = [switch for switch in COMMON_SWITCHES if not switch.startswith("app=")]
-        switches = [f"--{switch}" for switch in (*windowed, WITHOUT_SUGGESTIONS)]
+        switches = [f"--{switch}" for switch in COMMON_SWITCHES if not switch.startswith("app=")]
         program = self.build.program if self.build else BINARY
         command: list[str | Path] = [program, "--headless", "--no-first-run", *switches]
         return [*command, f"--screenshot={picture}", url]

@@ -35,11 +35,6 @@ DISABLED_FEATURES = (
     "DnsOverHttpsUpgrade",
 )
 
-# Without these features, a window with an address bar does not start the two renderers of its suggestions, which take
-# as much of the processor as the rest of a browser that shows a small page.
-ADDRESS_BAR_FEATURES = ("WebUIOmniboxPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxAimPopup")
-WITHOUT_SUGGESTIONS = f"disable-features={','.join(ADDRESS_BAR_FEATURES)}"
-
 # The switches of all loads, except `disable-features`: Chromium accepts it only once, so it is composed elsewhere.
 COMMON_SWITCHES = (
     # Without tabs and address bar the window has the page's size, and its film shows nothing else.

@@ -18,7 +18,7 @@ from measure.run.gates import REPLAY
 from measure.run.setting import Circumstances
 from tuning.defaults import DEFAULT_BROWSER
 
-# A canary takes part of a second; one a minute shows a busy machine as well as one before each block. On slow
+# A canary takes two thirds of a second; one a minute shows a busy machine as well as one before each block. On slow
 # networks, blocks take longer than that anyway.
 CANARY_MAX_AGE_S = 60.0
 WAY_OUT = "resume when it is idle, or begin another campaign if it stays slower"

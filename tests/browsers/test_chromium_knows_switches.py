@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.browser import WITHOUT_SUGGESTIONS
 
 from browsers.chromium.program import BINARY, FORMER_FEATURES
 from browsers.chromium_browser import Chromium
@@ -20,13 +21,15 @@ FEATURES = ("enable-features", "disable-features", "force-fieldtrials", "force-f
 
 
 def given(results: Path) -> Iterator[str]:
-    """Each switch that a browser gets in loads over any protocol, in live loads, in canaries, and in recordings."""
+    """Each switch that a browser gets in loads over any protocol, in live loads, in canaries, in recordings, and in
+    tests."""
     chromium = Chromium()
     for protocol in PROTOCOLS.values():
         yield from chromium.browsertime_options(PAGE, protocol, protocol.connection_options, results)["chrome"]["args"]
     yield from chromium.live_options(PAGE, {"a.example": "192.0.2.1"}, results)["chrome"]["args"]
     yield from (word.removeprefix("--") for word in map(str, chromium.screenshot_command("", results)[1:-2]))
     yield from browser_options.switches(Window(800, 600, mobile=False), results, 1)
+    yield WITHOUT_SUGGESTIONS
 
 
 def names(switch: str) -> Iterator[str]:

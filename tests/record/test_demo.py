@@ -20,11 +20,11 @@ from urllib.parse import urlsplit
 import pytest
 from fontTools.ttLib import TTFont
 from PIL import Image
+from support.browser import WITHOUT_SUGGESTIONS
 from support.processes import PATIENCE_S
 
 from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT, tool
-from browsers.chromium.program import WITHOUT_SUGGESTIONS
 from record.content import decode
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, write_site

@@ -21,6 +21,7 @@ import psutil
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from support.browser import WITHOUT_SUGGESTIONS
 from support.http3_order import arrivals_of
 from support.own_servers import (
     MATCHING_CASES,
@@ -39,7 +40,6 @@ from base.errors import EyelevelError
 from base.namespaces import AS_ORDINARY_USER
 from base.places import tool
 from base.qlog import METRICS, PRIORITY, STATE, read_qlog
-from browsers.chromium.program import WITHOUT_SUGGESTIONS
 from servers.quic import fetch
 
 # The slowest answer, a body of 5 MB on a busy machine, takes a second or two.
