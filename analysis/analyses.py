@@ -6,7 +6,7 @@ Nothing here draws or writes; `analysis.report` shows the tables.
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 
 import pandas as pd
 
@@ -76,8 +76,6 @@ ANALYSES: Mapping[Table, Analysis] = {
 }
 
 
-# Computed once for both of its tables if the same process makes them.
-@lru_cache(maxsize=1)
 def _claims(findings: Findings) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables `claims` and `claim_numbers`. The paper has one browser, so the claims are tested only on runs in the
     campaign's first browser."""

@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from functools import lru_cache
+from hashlib import sha256
 from typing import Literal, TypeVar
 
 import pandas as pd
@@ -73,14 +73,17 @@ def submitted(
     """Call each of `functions` with `findings` in `pool`. They must not change these: those in one process share them,
     since most take less time than unpickling a campaign."""
     sent = pickle.dumps(findings)
-    return [pool.submit(_called, function, sent) for function in functions]
+    digest = sha256(sent).digest()
+    return [pool.submit(_called, function, sent, digest) for function in functions]
 
 
-def _called(function: Callable[[Findings], Result], sent: bytes) -> Result:
-    return function(_received(sent))
+# The findings that this process received last, by the digest of their bytes, which are as large and not needed again.
+_last: dict[bytes, Findings] = {}
 
 
-@lru_cache(maxsize=1)
-def _received(sent: bytes) -> Findings:
-    findings: Findings = pickle.loads(sent)
-    return findings
+def _called(function: Callable[[Findings], Result], sent: bytes, digest: bytes) -> Result:
+    findings = _last.get(digest)
+    if findings is None:
+        _last.clear()
+        findings = _last[digest] = pickle.loads(sent)
+    return function(findings)
