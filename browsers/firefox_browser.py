@@ -157,7 +157,8 @@ class Firefox(Browser):
     def page_refusal(self, page: Page, protocol: Protocol) -> str | None:
         if page.window.mobile:
             return (
-                "the page was recorded on a phone, which Firefox cannot imitate: it has no touch and no narrow window"
+                "the page was recorded as on a phone, which Firefox cannot imitate: it has no touch and no narrow "
+                "window"
             )
         hosts = Counter(authority.partition(":")[0] for authority in page.authorities)
         if not protocol.in_kernel and (several := [host for host, ports in hosts.items() if ports > 1]):

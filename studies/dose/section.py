@@ -93,11 +93,11 @@ def explanation(hypotheses: Hypotheses) -> str:
         f"Each block loads a page over all protocols with {shares} of the processor for the browser and the servers, "
         "in random order; the emulated network and the film have all of it. A share of waiting is the time that "
         "threads waited for a processor, as a share of the time in which they had work; it is the mean of both "
-        "protocols. On each page, the log ratio is a line in it, whose slope comes from the assigned shares of the "
-        "processor, so errors in the waits do not flatten it. The value of this line at no waiting is an "
-        "extrapolation. It assumes that waiting for other processes costs as much as waiting for the limit. Pages have "
-        f"equal weight. A change is shown at p < {hypotheses.significant_p:g}, corrected by Bonferroni's method over "
-        "all rows of the table; intervals hold each by itself."
+        "protocols. On each page, the log ratio is modelled as a straight line over this mean, whose slope comes from "
+        "the assigned shares of the processor, so errors in the waits do not flatten it. The value of this line at no "
+        "waiting is an extrapolation. It assumes that waiting for other processes costs as much as waiting for the "
+        f"limit. Pages have equal weight. A change is shown at p < {hypotheses.significant_p:g}, corrected by "
+        "Bonferroni's method over all rows of the table; intervals hold each by itself."
     )
 
 

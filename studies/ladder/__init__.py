@@ -1,4 +1,4 @@
-"""The ladder: the components of the difference between stock TCP and stock QUIC, one setting at a time."""
+"""The ladder: the components of the difference between stock TCP and stock QUIC, one thing at a time."""
 
 from base.late import late
 from base.options import Option

@@ -230,7 +230,7 @@ def explanations(campaign: CampaignTable, table: pd.DataFrame, hypotheses: Hypot
     tests = len(table[(table["kind"] != WHOLE) & table["metric"].isin(METRICS)])
     metrics = listing([label(metric) for metric in METRICS if (table["metric"] == metric).any()])
     texts = [
-        "Neighbouring rungs differ in one setting, and all rungs of a site are measured in the same blocks. A "
+        "Neighbouring rungs differ in one thing, and all rungs of a site are measured in the same blocks. A "
         "contribution is the location of the log ratios of a rung and the one below it within blocks, averaged over "
         "sites, as a step in percent of the lowest rung's time. ms are the "
         "locations of the differences within blocks, averaged over sites. A contribution is that of a change at its "
