@@ -263,7 +263,11 @@ def _exchange(one: Path, other: Path) -> None:
     if outcome == 0:
         return
     aside = Path(tempfile.mkdtemp(dir=other.parent, prefix=f".{other.name}."))
-    other.replace(aside)
+    try:
+        other.replace(aside)
+    except OSError:  # it is a mount point, say
+        aside.rmdir()
+        raise
     one.replace(other)
     aside.replace(one)
 

@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,19 +17,37 @@ IS_CHECKOUT = (PROJECT / "setup" / "setup.sh").exists()
 OWN_MARK = ".eyelevel"
 
 
+def _mark() -> tuple[Path, int] | None:
+    """The mark in the working folder or the nearest above it, and its owner; None if there is none, or if the working
+    folder is in the checkout."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return None
+    for folder in () if here.is_relative_to(PROJECT) else (here, *here.parents):
+        with suppress(OSError):
+            status = (mark := folder / OWN_MARK).lstat()
+            if stat.S_ISREG(status.st_mode):
+                return mark, status.st_uid
+    return None
+
+
+def _is_user(owner: int) -> bool:
+    """Whether `owner` is the user, or the one who called sudo."""
+    return owner == os.geteuid() or (os.geteuid() == 0 and str(owner) == os.environ.get("SUDO_UID"))
+
+
 def own_folder() -> Path | None:
     """The user's own folder that is the working folder or has it; None if there is none. Somebody else's does not
     count: whoever works in a folder does not trust it."""
-    try:
-        folder = Path.cwd()
-    except FileNotFoundError:  # it was removed
-        return None
-    users = {str(os.geteuid()), os.environ.get("SUDO_UID")}
-    for place in (folder, *folder.parents):
-        with suppress(OSError):
-            if str((place / OWN_MARK).lstat().st_uid) in users:
-                return place
-    return None
+    mark, owner = _mark() or (None, os.geteuid())
+    return mark.parent if mark and _is_user(owner) else None
+
+
+def foreign_mark() -> str:
+    """Why the mark of the folder in which the user works does not count; empty if it counts or there is none."""
+    mark, owner = _mark() or (None, os.geteuid())
+    return "" if _is_user(owner) else f"{mark} belongs to user {owner} and counts only for that user"
 
 
 WORK = (own_folder() or PROJECT) if IS_CHECKOUT else Path.cwd()

@@ -10,13 +10,14 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
-from base.errors import Misuse, reports_errors
+from base.errors import EyelevelError, Misuse, reports_errors
 from base.options import Option
-from base.places import PROJECT, use_cache
+from base.places import OWN_MARK, PROJECT, foreign_mark, own_folder, use_cache
 from base.text import nearest
 from eyelevel.next_step import make_line
 from eyelevel.options import STUDY, options_of
@@ -258,6 +259,8 @@ def description(option: Option) -> str:
 def main() -> None:
     """Carry out a target, or print its commands: [--print] "ALL GOALS OF MAKE" TARGET NAME=VALUE..."""
     use_cache()
+    if os.environ.get("EYELEVEL_FOLDER") and own_folder() != (folder := Path.cwd()):
+        raise EyelevelError(f"{foreign_mark() or f'{folder} has no {OWN_MARK}'}; 'eyelevel init' makes one of yours")
     is_printed = sys.argv[1] == "--print"
     goals, name, *values = sys.argv[2 if is_printed else 1 :]
     given = dict(value.split("=", 1) for value in values)

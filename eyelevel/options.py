@@ -154,7 +154,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
     Option("FIGURE", "A name of the list; unless given, the list is printed.", ("reproduce",), metavar="[FIGURE]"),
     Option("FOLDER", "A package.", ("verify",), is_required=True, type=PATH),
-    Option("FOLDER", "The folder to make.", ("init",), is_required=True, type=NEW_FOLDER),
+    Option("FOLDER", "The folder to make.", ("init",), is_required=True, type=FOLDER),
     Option("FOLDER", "A folder with comparisons (ab.json), in it or below.", ("history",), is_required=True, type=PATH),
     Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=FOLDER),
     Option("FOLDER", "A user study, or its campaign.", ("user-study serve",), is_required=True, type=PATH),

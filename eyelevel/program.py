@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from base.errors import EyelevelError, print_error, reports_errors
-from base.places import IS_CHECKOUT, MEASURING, PROJECT, use_cache
+from base.places import IS_CHECKOUT, MEASURING, PROJECT, foreign_mark, use_cache
 
 PYPROJECT = PROJECT / "pyproject.toml"
 # The exit status of a program that SIGINT ended, as shells have it.
@@ -178,6 +178,8 @@ def program() -> None:
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign first
     """
+    if IS_CHECKOUT and (note := foreign_mark()):
+        print_error(f"{note}; sites and results are those in {PROJECT}")
 
 
 def status_of(line: Sequence[str]) -> int:

@@ -35,6 +35,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup, which pytest itself must still obey
     signal.signal(signal.SIGHUP, lambda *_: None)
 
+# 'make test' in a user's own folder sets these; tests must not act there.
+for variable in ("EYELEVEL_FOLDER", "EYELEVEL_TUNING"):
+    os.environ.pop(variable, None)
+
 # A failing example belongs in a test of its own, not in a database.
 settings.register_profile("eyelevel", database=None, deadline=None)
 settings.load_profile("eyelevel")

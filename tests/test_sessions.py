@@ -84,6 +84,14 @@ def test_a_child_can_be_interrupted():
 """
 
 
+IN_NO_FOLDER = """
+import os
+
+def test_that_acts_in_no_folder_of_the_user():
+    assert not {"EYELEVEL_FOLDER", "EYELEVEL_TUNING"} & {*os.environ}
+"""
+
+
 SKIPPING = """
 import pytest
 
@@ -121,6 +129,7 @@ TIMING_MARK, *LANES = [
 ]
 MIXED = {
     "test_interrupted.py": INTERRUPTED,
+    "test_in_no_folder.py": IN_NO_FOLDER,
     "test_skipping.py": SKIPPING,
     "test_timing.py": FAILING_ONCE.format(mark=TIMING_MARK),
     "test_other.py": FAILING_ONCE.format(mark=""),
@@ -133,11 +142,12 @@ MIXED = {
 
 @pytest.fixture(scope="module", params=[[], ["-n", "3"]], ids=["one by one", "side by side"])
 def output_lines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The output of a session with all kinds of tests. A script that ignores SIGINT starts it."""
+    """The output of a session with all kinds of tests. A script that ignores SIGINT starts it, in a user's folder."""
     folder = tmp_path_factory.mktemp("mixed")
+    variables = dict.fromkeys(("EYELEVEL_CORPUS", "EYELEVEL_FOLDER", "EYELEVEL_TUNING"), str(folder))
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which children inherit
     try:
-        done = session(folder, MIXED, "-rpP", *request.param, EYELEVEL_CORPUS=str(folder))
+        done = session(folder, MIXED, "-rpP", *request.param, **variables)
     finally:
         signal.signal(signal.SIGINT, previous)
     return done.stdout.splitlines()
@@ -157,8 +167,8 @@ def test_what_is_skipped_is_counted_with_how_to_get_it(output_lines: list[str]) 
 
 
 def test_a_timing_test_may_fail_once_and_is_named_and_no_other_may(output_lines: list[str]) -> None:
-    # 16 that note when they ran, the one that interrupts its child, and the retried one pass.
-    assert "1 failed, 18 passed, 3 skipped, 1 rerun" in output_lines[-1], output_lines
+    # 16 that note when they ran, the one that interrupts its child, the one in no folder, and the retried one pass.
+    assert "1 failed, 19 passed, 3 skipped, 1 rerun" in output_lines[-1], output_lines
     at = output_lines.index("retried: 1 timing tests")
     assert output_lines[at + 1] == "retried: test_timing.py::test_that_fails_at_first"
 

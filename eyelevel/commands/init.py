@@ -1,12 +1,14 @@
 """`eyelevel init`: make a folder of the user's own, in which everything works as in the checkout."""
 
 import shlex
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from base.errors import EyelevelError
-from base.files import replacing_folder
+from base.files import sync_file_system
 from base.ownership import give_to_caller
 from base.places import OWN_MARK, PROJECT
 from eyelevel.options import HYPOTHESES_FILE, parameters_of
@@ -67,29 +69,47 @@ gnu https://www.gnu.org/
 
 @click.command(params=parameters_of("init"))
 def main(folder: Path) -> None:
-    """Make FOLDER, with settings, a list of sites, a plan and a Makefile of your own. In it, everything works as in
-    the checkout, and sites and results stay there. FOLDER must be new or empty, and outside the checkout.
+    """Make FOLDER, with settings, a list of sites, a plan and a Makefile of your own. In it, make works as in the
+    checkout, and sites and results stay there. FOLDER must be new or empty, and outside the checkout.
 
-    Example: eyelevel init my-measurements
+    Example: eyelevel init ../my-measurements
     """
     if folder.resolve().is_relative_to(PROJECT):
         raise EyelevelError(f"{folder} is in the checkout {PROJECT}; name a folder outside")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise EyelevelError(f"{folder} is not empty; name a new folder")
     checkout = shlex.quote(str(PROJECT)).replace("$", "$$").replace("#", "\\#")
     files = {
-        OWN_MARK: "'eyelevel' uses the sites and the results of this folder, here and in folders below.\n",
         "README.md": README,
         "Makefile": MAKEFILE.format(checkout=checkout),
         "plan.toml": (PROJECT / HYPOTHESES_FILE).read_text(),
         "sites.txt": SITES,
         "tuning/networks.toml": NETWORKS,
         "tuning/protocols.toml": PROTOCOLS,
+        # The last, since it makes the folder count.
+        OWN_MARK: "'eyelevel' uses the sites and the results of this folder, here and in folders below.\n",
     }
-    with replacing_folder(folder) as new:
-        (new / "tuning").mkdir()
-        (new / "sites").mkdir()
-        for name, text in files.items():
-            (new / name).write_text(text)
+    try:
+        is_new = not folder.exists()
+        if not is_new and any(folder.iterdir()):
+            raise EyelevelError(f"{folder} is not empty; name a new folder")
+        _write(folder, files, is_new=is_new)
+    except OSError as error:
+        raise EyelevelError(f"{folder} cannot be written: {error.strerror}") from None
     give_to_caller(folder)
     click.echo(f"{folder}: made; README.md in it says how to begin")
+
+
+def _write(folder: Path, files: Mapping[str, str], *, is_new: bool) -> None:
+    """Write `files` into `folder`, all or none. A folder that is there stays itself: it may be a mount point, a link,
+    or the working folder. Raises OSError."""
+    below = [folder / "sites", folder / "tuning"]
+    try:
+        for path in below:
+            path.mkdir(parents=True)
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        sync_file_system(folder)
+    except BaseException:
+        for path in (*map(folder.joinpath, files), *below, *([folder] if is_new else [])):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise

@@ -1,7 +1,7 @@
 # Written by 'PYTHONPATH=tests:. python -m support.every_option'.
 TARGETS := try answer init record import export edit close site-info replay campaign status review results report figures reference reproduce package verify waterfall user-study ab compare history combine quiet-times networks protocols convert-trace probe-network validate interop devices doctor lanes cluster-keys completion ladder order dose grid states packets figure2 fairness fidelity video
 NEEDS_init := FOLDER
-EXAMPLE_init := make init FOLDER=my-measurements
+EXAMPLE_init := make init FOLDER=../my-measurements
 NEEDS_import := FROM
 EXAMPLE_import := make import FROM=../recordings/www.yelp.com
 NEEDS_export := SITE AS

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -118,6 +119,20 @@ def test_a_site_that_the_disk_did_not_take_is_told(tmp_path: Path, monkeypatch: 
         write_site(generate("demo-light"), tmp_path / "site")
     assert {path: path.stat().st_ino for path in (tmp_path / "site").rglob("*")} == before
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_a_folder_that_cannot_be_renamed_stays_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it is with a mount point, where the file system cannot exchange names in one step either."""
+    (tmp_path / "site").mkdir()
+    monkeypatch.setattr(files, "_LIBC", SimpleNamespace(renameat2=lambda *_: -1, syncfs=lambda _: 0))
+
+    def fail(path: Path, _: Path) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="busy"), replacing_folder(tmp_path / "site"):
+        pass
+    assert list(tmp_path.iterdir()) == [tmp_path / "site"]
 
 
 def test_a_file_is_replaced_in_one_step_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

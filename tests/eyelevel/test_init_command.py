@@ -1,6 +1,7 @@
 """`eyelevel init` makes a folder of the user's own, in which make and the program work as in the checkout, and which
 keeps what they write."""
 
+import errno
 import json
 import os
 import re
@@ -16,9 +17,14 @@ from click.testing import CliRunner, Result
 
 from base import places
 from base.errors import EyelevelError
-from base.places import PROJECT
+from base.places import OWN_MARK, PROJECT
 from eyelevel.commands.init import MAKEFILE, NETWORK, PROTOCOL, main
+from eyelevel.make import main as run_target
+from eyelevel.make import targets
 from eyelevel.program import program
+
+# A method that fails while the folder is written, and at which file or folder.
+FAILING = {"mkdir": "tuning", "write_text": OWN_MARK}
 
 
 def init(folder: Path) -> Result:
@@ -103,27 +109,115 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "mine" / "plan.toml").read_text() == "mine"
 
 
-def test_a_failure_leaves_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_text = Path.write_text
+def test_the_example_is_outside_the_checkout_in_which_make_runs_it() -> None:
+    example = targets()["init"].example
+    assert not (PROJECT / example.partition(" FOLDER=")[2]).resolve().is_relative_to(PROJECT)
+    assert f"`{example}`" in (PROJECT / "docs" / "cookbook.md").read_text()
+    assert f"`{example}`" in (PROJECT / "docs" / "campaigns.md").read_text()
+
+
+def test_an_empty_folder_stays_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder := tmp_path / "mine").mkdir()
+    before = folder.stat().st_ino
+    monkeypatch.chdir(folder)
+    assert init(Path()).exit_code == 0
+    assert folder.stat().st_ino == before and places.own_folder() == folder
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to("disk")
+    assert init(tmp_path / "link").exit_code == 0
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "disk" / "Makefile").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "disk", "link"}
+
+
+@pytest.mark.parametrize(
+    ("failing", "name", "is_there"),
+    [(method, name, there) for method, name in FAILING.items() for there in (False, True)]
+    + [("iterdir", "mine", True)],
+)
+def test_a_failure_is_told_in_a_line_and_leaves_no_part_of_it(
+    failing: str, name: str, is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_there:
+        (tmp_path / "mine").mkdir()
+    before = [*tmp_path.rglob("*")]
+    original = getattr(Path, failing)
+
+    def fail(path: Path, *values: object, **more: object) -> object:
+        if path.name == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return original(path, *values, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, failing, fail)
+        with pytest.raises(EyelevelError, match="mine cannot be written: No space left on device"):
+            init(tmp_path / "mine")
+    assert [*tmp_path.rglob("*")] == before
+
+
+def test_an_interrupt_leaves_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_text, is_marked = Path.write_text, []
 
     def fail(path: Path, text: str) -> int:
         if path.name == "protocols.toml":
+            is_marked.append((tmp_path / "mine" / OWN_MARK).exists())
             raise KeyboardInterrupt
         return write_text(path, text)
 
     monkeypatch.setattr(Path, "write_text", fail)
     CliRunner().invoke(main, [str(tmp_path / "mine")])
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [] and is_marked == [False], "the mark is the last"
 
 
-def test_the_folder_of_somebody_else_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_mark_of_the_user_s_own_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     init(tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
-    assert places.own_folder() is None
+    assert places.own_folder() is None and not places.foreign_mark()
     monkeypatch.chdir(tmp_path / "mine" / "sites")
+    assert places.own_folder() == tmp_path / "mine" and not places.foreign_mark()
+    # A link and a folder are no marks.
+    Path(OWN_MARK).symlink_to(tmp_path / "mine" / OWN_MARK)
+    (tmp_path / "mine" / "tuning" / OWN_MARK).mkdir()
     assert places.own_folder() == tmp_path / "mine"
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.chdir(tmp_path / "mine" / "tuning")
+    assert places.own_folder() == tmp_path / "mine"
+    # In a checkout below one's own folder, results are the checkout's.
+    with monkeypatch.context() as patch:
+        patch.setattr(places, "PROJECT", tmp_path / "mine" / "tuning")
+        assert places.own_folder() is None and not places.foreign_mark()
+
+
+def test_a_mark_of_somebody_else_s_does_not_count_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setattr(sys, "argv", ["make", "--print", "status", "status", "CAMPAIGN=first"])
+    monkeypatch.setenv("EYELEVEL_FOLDER", str(tmp_path / "mine"))
+    run_target()
+    assert capsys.readouterr() == ("eyelevel status first\n", "")
+    owner = os.getuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    monkeypatch.setenv("SUDO_UID", str(owner))  # only root believes it
+    assert places.own_folder() is None
+    foreign = f"{tmp_path}/mine/{OWN_MARK} belongs to user {owner} and counts only for that user; "
+    done = CliRunner().invoke(program, ["completion", "bash"])
+    assert done.exit_code == 0 and done.stderr == f"eyelevel: {foreign}sites and results are those in {PROJECT}\n"
+    with pytest.raises(SystemExit):
+        run_target()
+    assert foreign in capsys.readouterr().err
+    (tmp_path / "mine" / OWN_MARK).unlink()
+    with pytest.raises(SystemExit):
+        run_target()
+    assert f"{tmp_path}/mine has no {OWN_MARK}; " in capsys.readouterr().err
+
+
+def test_the_mark_of_who_used_sudo_counts_for_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    init(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    caller = os.getuid() or 1234
+    os.chown(tmp_path / "mine" / OWN_MARK, caller, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.delenv("SUDO_UID", raising=False)
     assert places.own_folder() is None
-    monkeypatch.setenv("SUDO_UID", str(os.getuid()))
+    monkeypatch.setenv("SUDO_UID", str(caller))
     assert places.own_folder() == tmp_path / "mine"
