@@ -472,12 +472,12 @@ OPTIONS: tuple[Option, ...] = (
         is_flag=True,
     ),
     Option("--decide", "End with status 4 unless all comparisons are decided.", ("ab",), is_flag=True),
-    Option("--decide", "End with status 4 if a series is too short for an alarm.", ("history",), is_flag=True),
+    Option("--decide", "End with status 4 if an alarm is not possible in all series.", ("history",), is_flag=True),
     Option(
         "--false-alarms",
-        "Number of false alarms a year, over all series together.",
+        "Number of false alarms a year, over all series of a comparison.",
         ("history",),
-        type=click.FloatRange(0, 52, min_open=True),
+        type=click.FloatRange(0.001, 52),
         default=0.2,
     ),
     Option(

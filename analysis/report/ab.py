@@ -23,11 +23,14 @@ from analysis.stopping import planned_runs
 from analysis.text import NOTHING, label, level, listing, p_value, percent, percent_interval, plural, whole_number
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
+from dataset.settings import CampaignSettings
 
 # The version of the JSON document (docs/contributors/json.md); it grows if a key changes its meaning or is removed.
 FORMAT = 1
 # Larger slowdowns (shares) say only that there were too few blocks.
 MOST_DETECTABLE = 10.0
+# The settings of loads, for every page; what lacks one has its usual value.
+LOADING = (*CampaignSettings().of_loads(), "lanes", "at_once", "server_rtts")
 FOLDER, INDEX, JSON, SUMMARY = "ab", "index.html", "ab.json", "ab.md"
 
 
@@ -179,6 +182,7 @@ def document(change: SettingsChange) -> dict[str, Any]:
         "a": _side(change, change.a, "A"),
         "b": _side(change, change.b, "B"),
         "networks": campaign.settings.networks,
+        "loading": {name: value for name, value in campaign.settings.content().items() if name in LOADING},
         "sites": list(change.both.settings.sites),
         "versions": campaign.document.versions,
         "machine": campaign.document.machine,

@@ -13,8 +13,7 @@ from analysis.report.page import environment, page_basics, styles
 from analysis.report.section import ReportTable, text_table
 from analysis.report.write import write_tables
 from analysis.runs import records
-from analysis.statistics import cusum
-from analysis.text import label, level, listing, moment, number, percent, percent_interval, share
+from analysis.text import label, level, listing, moment, number, percent, percent_interval, share, span
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 from dataset.table import CampaignDocument
@@ -36,26 +35,43 @@ def result(history: History) -> str:
     """The result in a sentence."""
     alarms = records(history.series[history.series["alarm"]])
     if alarms:
+        several = len(history.comparisons) > 1
         places = [
-            f"{label(row['metric'])} on {label(row['network'])} since {_day(row['slower_since'])} "
-            f"({percent(row['before'])} before, {percent(row['since'])} since)"
+            f"{label(row['metric'])} on {label(row['network'])} "
+            + (f"in comparison {row['comparison']} " if several else "")
+            + f"since {_day(row['slower_since'])} ({percent(row['before'])} before, {percent(row['since'])} until the "
+            f"alarm, now {percent(row['latest'])})"
             for row in alarms
         ]
         return f"B has become slower against A: {listing(places)}"
-    short = int((history.series["entries"] <= cusum.BASELINE).sum())
-    text = "No alarm"
-    if short:
-        text += f"; {short} of {len(history.series)} series have at most {cusum.BASELINE} entries, too few for one"
+    series, text = history.series, "No alarm"
+    if short := int((series["entries"] < series["least_entries"]).sum()):
+        text += f"; {short} of {len(series)} series have fewer entries than an alarm takes"
+    if absent := int((~series["has_newest"]).sum()):
+        text += f"; {absent} of {len(series)} series lack the newest entry"
     return text
+
+
+def titles(history: History) -> list[str]:
+    """The heading of each comparison, with its number if there are several."""
+    texts = []
+    for number_of, one in enumerate(history.comparisons, 1):
+        a, b = (one.document[side]["setting"] for side in "ab")
+        start = f"Comparison {number_of}: " if len(history.comparisons) > 1 else ""
+        texts.append(f"{start}B ({b}) against A ({a}), {', '.join(one.document['sites'])}")
+    return texts
 
 
 def caveats(history: History) -> list[str]:
     """Sentences that a reader must know before trusting the result."""
     return [
-        f"Declared: {history.false_alarms:g} false alarms a year over {len(history.series)} series together, with "
+        f"Declared: {history.false_alarms:g} false alarms a year over all series of a comparison together, with "
         f"{history.per_year:g} entries a year. It holds if entries scatter alike and independently around one level.",
-        f"An alarm needs more than {cusum.BASELINE} entries, and compares each with those before it; one odd entry "
-        "counts little. It stays until --since begins a new series.",
+        f"An alarm takes {span(history.series['least_entries'].min(), history.series['least_entries'].max())} entries, "
+        "and compares each with those before it; one odd entry counts little. It stays until --since begins the series "
+        "anew.",
+        "A rise that was just found is overstated. An early or small one becomes the new normal, and may never be "
+        "found.",
         "The alarm is about a rise. Each entry's own result is on the page of its campaign.",
         *(f"{note}." for note in history.notes),
     ]
@@ -104,13 +120,16 @@ def tables(history: History) -> list[ReportTable]:
         {
             **place,
             "entries": "entries",
+            "least_entries": "for an alarm",
             "latest": ("latest", percent),
             "scatter": ("scatter", share),
             ("scatter_low", "scatter_high"): ("interval", lambda low, high: f"{share(low)} to {share(high)}"),
+            "correlation": ("correlation", number),
+            "limit": ("limit", number),
             ("alarm", "alarm_at"): ("alarm", _alarm),
             "slower_since": ("slower since", _day),
             "before": ("before", percent),
-            "since": ("since", percent),
+            "since": ("until alarm", percent),
         },
     )
     entries = text_table(
@@ -133,14 +152,15 @@ def tables(history: History) -> list[ReportTable]:
             history.series,
             series,
             "Changes from A to B; negative is faster. Scatter: the standard deviation between entries before a rise, "
-            f"with its {level(CONFIDENCE)} interval. Before, since: means.",
+            f"with its {level(CONFIDENCE)} interval. Correlation: of each with the one before it. Before, until alarm: "
+            "means.",
         ),
         ReportTable(
             "entries",
             "Entries",
             history.entries,
             entries,
-            f"Sum: of the test, which raises an alarm above {number(history.limit)}.",
+            "Sum: of the test, which raises an alarm above the limit of its series.",
         ),
     ]
 
@@ -154,10 +174,11 @@ def document(history: History) -> dict[str, Any]:
         "result": result(history),
         "false_alarms": history.false_alarms,
         "per_year": history.per_year,
-        "limit": history.limit,
-        "baseline": cusum.BASELINE,
         "comparisons": [
-            {"a": one.document["a"]["setting"], "b": one.document["b"]["setting"], "sites": one.document["sites"]}
+            {
+                **{side: one.document[side]["setting"] for side in "ab"},
+                **{name: one.document[name] for name in ("sites", "networks", "machine")},
+            }
             for one in history.comparisons
         ],
         "series": plain_rows(history.series),
@@ -169,9 +190,8 @@ def document(history: History) -> dict[str, Any]:
 def _groups(history: History) -> list[dict[str, Any]]:
     """The comparisons, each with the rows of its series and their drawings."""
     groups: list[dict[str, Any]] = []
-    for one in history.comparisons:
-        a, b = (one.document[side]["setting"] for side in "ab")
-        groups.append({"a": a, "b": b, "sites": one.sites, "rows": []})
+    for title in titles(history):
+        groups.append({"title": title, "rows": []})
     parts = history.entries.groupby(WHERE, sort=False)
     for row, (_, rows) in zip(records(history.series), parts, strict=True):
         since = row["slower_since"] if row["alarm"] else None

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from analysis.statistics.samples import Array
 
-# An alarm may be raised from the value after these on.
+# The values after these are tested.
 BASELINE = 8
 # The test is fastest for a shift of twice this many standard deviations.
 REFERENCE = 0.75
@@ -54,10 +54,15 @@ def sums(of_scores: Array) -> Array:
 
 
 def limit(values_between_alarms: float) -> float:
-    """The limit that the sum exceeds, if nothing changes, once in so many values on average (at least 2)."""
+    """The limit that the sum exceeds, if nothing changes, once in so many values on average."""
 
     def excess(of_limit: float) -> float:
         exponent = 2 * REFERENCE * (of_limit + OVERSHOOT)
         return float((np.expm1(exponent) - exponent) / (2 * REFERENCE**2) - values_between_alarms)
 
     return max(0.0, float(brentq(excess, -OVERSHOOT / 2, 100.0)))
+
+
+def least_values(of_limit: float) -> int:
+    """How many values a series has at least when the sum exceeds the limit."""
+    return BASELINE + int(of_limit // (MOST_SCORE - REFERENCE)) + 1

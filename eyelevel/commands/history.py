@@ -29,12 +29,12 @@ def main(
     """Read the ab.json files in FOLDER and below, oldest first, and draw each metric on each network over time. An
     alarm says that B has become slower against A than it was: by more than such campaigns differ by themselves.
 
-    Each series needs 8 entries before an alarm is possible. An alarm stays until --since begins a new series.
+    An alarm takes about a dozen entries. It stays until --since begins the series anew.
 
     Exit status: 0 without an alarm; 1 if a file cannot be read, or there is none; 2 if an option is wrong; 3 with an
-    alarm; 4 with --decide if a series is still too short for an alarm.
+    alarm; 4 with --decide if a series is still too short for an alarm, or lacks its comparison's newest entry.
 
-    Example: eyelevel history results --false-alarms 0.2 --per-year 52
+    Example: eyelevel history results
     """
     if not folder.is_dir():
         raise EyelevelError(f"there is no folder {folder}")
@@ -45,7 +45,7 @@ def main(
     begin(f"reading the comparisons in {folder}")
 
     from analysis import history
-    from analysis.report.history import INDEX, document, result, sparks, tables, write
+    from analysis.report.history import INDEX, document, result, sparks, tables, titles, write
     from analysis.runs import records
 
     entries = history.read_entries(folder)
@@ -58,9 +58,8 @@ def main(
     console = terminal()
     texts = records(tables(series)[0].texts)
     columns = ["entries", "latest", "scatter", "alarm"]
-    for number, one in enumerate(series.comparisons, 1):
-        a, b = (one.document[side]["setting"] for side in "ab")
-        table = plain_table(title=f"B ({b}) against A ({a}), {one.sites}")
+    for number, title in enumerate(titles(series), 1):
+        table = plain_table(title=title)
         for column in ("network", "metric", "over time", *columns):
             table.add_column(column)
         for row, spark in zip(texts, sparks(series), strict=True):

@@ -33,7 +33,7 @@ EXAMPLE_ab := make ab A=PROTO=quic B=PROTO=quic+bbr NET=lte SITES=demo-news BUDG
 NEEDS_compare := A B
 EXAMPLE_compare := make compare A=before B=after WORSE_THAN=3%
 NEEDS_history := FOLDER
-EXAMPLE_history := make history FOLDER=results FALSE_ALARMS=0.2 PER_YEAR=52
+EXAMPLE_history := make history FOLDER=results
 NEEDS_combine := CAMPAIGN
 EXAMPLE_combine := make combine CAMPAIGN=laptop,server,laptop-2027
 NEEDS_quiet-times := CAMPAIGN

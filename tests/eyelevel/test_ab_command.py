@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from support.scripted import FAILED, SOUND, Outcome, ScriptedCampaign, measured
 
 from analysis.ab import CONTRASTS, EXCLUDED, SHARES
+from analysis.history import read_entries
 from base.errors import EyelevelError, Misuse
 from base.places import PROJECT
 from dataset.table import require_document
@@ -127,6 +128,7 @@ def test_its_document_has_the_keys_that_are_described(run: Run, tmp_path: Path) 
     assert (document["format"], document["outcome"], document["planned_runs"]) == (1, "worse", 10)
     assert (document["a"]["setting"], document["b"]["protocol"]) == ("PROTO=tcp", "tcp+")
     assert document["a"]["protocol_settings"]["initial_window_packets"] == 10
+    assert [entry.document for entry in read_entries(tmp_path)] == [document]
     summary = (tmp_path / "c" / "ab" / "ab.md").read_text()
     assert summary.startswith("### B is worse than A: slower on LTE (SI +") and "| LTE | SI | 1 | 10 |" in summary
 

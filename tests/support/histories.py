@@ -20,10 +20,11 @@ def comparison(number: int, changes: dict[tuple[str, str], float], **further: An
         for (network, metric), change in changes.items()
     ]
     return {
-        **{"format": 1, "campaign": f"week-{number:03}", "sites": ["news"], "contrasts": rows},
+        **{"format": 1, "campaign": f"week-{number:03}", "sites": ["news"], "loading": {}, "contrasts": rows},
+        "machine": {"host": "lab", "cpu": "AMD EPYC", "cpus": 2},
         "begun_at": (FIRST + timedelta(weeks=number)).isoformat(),
         "networks": {network: {"down_mbps": 10} for network, _ in changes},
-        **{name: {"setting": f"PROTO=quic BROWSER={name}=chromium:/{name}", **side} for name in ("a", "b")},
+        **{name: {"setting": f"PROTO=quic BROWSER={name}=chromium:/{number}", **side} for name in ("a", "b")},
         **further,
     }
 

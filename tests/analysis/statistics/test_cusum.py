@@ -54,6 +54,35 @@ def test_false_alarms_stay_at_the_declared_rate(kind: str) -> None:
     assert alarms(values, cusum.limit(BETWEEN)) <= expected
 
 
+@pytest.mark.parametrize(("correlation", "least", "most"), [(0.2, 2.3, 2.8), (0.4, 5.8, 6.8)])
+def test_values_like_those_before_them_raise_more_alarms_as_documented(
+    correlation: float, least: float, most: float
+) -> None:
+    values = np.random.default_rng(1).normal(size=(1000, cusum.BASELINE + 5 * WEEKLY))
+    for week in range(1, values.shape[1]):
+        values[:, week] = correlation * values[:, week - 1] + np.sqrt(1 - correlation**2) * values[:, week]
+    expected = len(values) * 5 * WEEKLY / BETWEEN
+    assert least < alarms(values, cusum.limit(BETWEEN)) / expected < most
+
+
+@pytest.mark.parametrize(("before", "shift", "within", "share"), [(8, 2, 6, 0.25), (8, 1, 52, 0.16), (26, 1, 52, 0.55)])
+def test_an_early_or_small_shift_is_often_missed_as_documented(
+    before: int, shift: float, within: int, share: float
+) -> None:
+    values = np.random.default_rng(1).normal(size=(4000, before + within))
+    values[:, before:] += shift
+    has_alarm = (cusum.sums(cusum.scores(values)) > cusum.limit(BETWEEN)).any(axis=1)
+    assert has_alarm.mean() == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.parametrize("between", [3.0, 52.0, BETWEEN, 1e6])
+def test_no_series_raises_an_alarm_before_it_is_long_enough(between: float) -> None:
+    limit = cusum.limit(between)
+    least = cusum.least_values(limit)
+    highest = np.full(least, cusum.MOST_SCORE)
+    assert cusum.sums(highest)[-1] > limit >= cusum.sums(highest[:-1])[-1]
+
+
 @pytest.mark.parametrize(
     ("before", "shift", "within", "share"), [(52, 2.5, 4, 0.85), (26, 3, 4, 0.9), (12, 3, 6, 0.85)]
 )
