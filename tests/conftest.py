@@ -215,7 +215,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Timing tests are last and may fail once; among tests that run side by side, slow ones are first.
     """
-    items.sort(key=lambda item: item.path)  # each worker has collected them in another order
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path)  # each worker has collected them in another order
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(PROOF_TIMEOUT_S))

@@ -141,7 +141,7 @@ def test_a_full_file_takes_no_more(port: int, kit: Path) -> None:
 
 
 def test_silent_clients_keep_nobody_out_for_good(kit: Path) -> None:
-    with served(server := StudyServer((LOCAL, 0), Collector(kit), patience_s=2)):
+    with served(server := StudyServer((LOCAL, 0), Collector(kit), patience_s=5)):
         silent = [socket.create_connection((LOCAL, server.server_address[1])) for _ in range(MOST_CONNECTIONS)]
         # The server closes silent connections after this time.
         assert {client.recv(1) for client in silent} == {b""}
@@ -157,7 +157,7 @@ def test_a_folder_that_is_no_kit_is_refused(tmp_path: Path) -> None:
 
 def test_a_client_that_sends_a_letter_now_and_then_is_hung_up(kit: Path) -> None:
     """All letters are in one line: after 100 lines the server would hang up anyway."""
-    with served(server := StudyServer((LOCAL, 0), Collector(kit), request_s=2)):
+    with served(server := StudyServer((LOCAL, 0), Collector(kit), request_s=5)):
         with socket.create_connection((LOCAL, server.server_address[1]), timeout=20) as client:
             client.sendall(b"GET / HTTP/1.1\r\nX: ")
             client.settimeout(0.05)

@@ -159,7 +159,10 @@ def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=PROJECT, start_new_session=True)
     with process:
         # While the page loads: the canary's browser has no driver.
-        awaited_descendants(process.pid, lambda names: {"chromedriver", "chromium"} <= {*names})
+        awaited_descendants(
+            process.pid, lambda names: {"chromedriver", "chromium"} <= {*names} or process.poll() is not None
+        )
+        assert process.poll() is None, process.communicate()[1]
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole foreground group
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 130

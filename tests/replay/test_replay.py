@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from support.processes import descendants
+from support.processes import descendants, still_there
 
 from base.errors import EyelevelError
 from base.namespaces import namespaced
@@ -340,11 +339,9 @@ def test_nothing_outlives_a_replay_however_it_ends(
         assert replay_process.stdout.readline() == "up\n"
         processes = descendants(replay_process.pid)
         assert {program, "uwsgi-core", "dnsmasq", "mm-net"} <= {name for _, name in processes}
-        pidfds = [os.pidfd_open(pid) for pid, _ in processes]
         replay_process.send_signal(how)
         replay_process.wait()
-        for pidfd in pidfds:
-            signal_when_gone(pidfd)
+        assert not still_there(pid for pid, _ in processes)
 
 
 INTERRUPTED = """
@@ -362,14 +359,6 @@ def test_a_client_can_be_interrupted_though_the_caller_ignores_it(site: Site) ->
     ignoring = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", INTERRUPTED, str(site.folder)]
     ended = subprocess.run(ignoring, stdout=subprocess.PIPE, text=True, cwd=PROJECT, timeout=120, check=False)
     assert (ended.returncode, ended.stdout) == (130, "")
-
-
-def signal_when_gone(pidfd: int, timeout_s: float = 120) -> None:
-    """Wait until the process of `pidfd` has ended; fail the test if it does not."""
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    assert poll.poll(timeout_s * 1000), "a process outlived its replay"
-    os.close(pidfd)
 
 
 def _exchange(url: str) -> Exchange:

@@ -477,7 +477,7 @@ def test_an_intermittent_link_loses_what_comes_while_it_is_off() -> None:
 
 
 def test_a_random_link_is_on_at_first() -> None:
-    assert ping_ms("mm-onoff uplink 1000000 1", count=1)
+    assert ping_ms("mm-onoff uplink 1000000 1000000", count=1)
 
 
 def link_log(path: Path) -> list[list[str]]:

@@ -221,9 +221,12 @@ def test_a_scheduler_that_does_not_answer_is_asked_again(
 
     monkeypatch.setattr(cluster_of_workers, "time", SimpleNamespace(sleep=pause))
     with Client(scheduler.address, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client:
-        scheduler.process.send_signal(signal.SIGSTOP)
         monkeypatch.setattr(cluster_of_workers, "ANSWER_S", 0.2)
-        assert Scheduler(client, "").workers() == [cluster["worker"].address]
+        scheduler.process.send_signal(signal.SIGSTOP)
+        try:
+            assert Scheduler(client, "").workers() == [cluster["worker"].address]
+        finally:
+            scheduler.process.send_signal(signal.SIGCONT)  # if there was no pause, too
     assert pauses
 
 

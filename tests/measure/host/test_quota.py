@@ -51,8 +51,8 @@ def is_running(process: int) -> bool:
 @pytest.mark.needs_control_groups
 def test_a_command_gets_its_share_and_leaves_no_group() -> None:
     done = subprocess.run([*QUOTA, "0.3", sys.executable, "-c", BURN], capture_output=True, text=True, check=True)
-    # The command gets less next to other programs.
-    assert float(done.stdout) < 0.45
+    # The command gets less next to other programs: a machine that stands still for seconds takes most of it.
+    assert 0.02 < float(done.stdout) < 0.45
     assert not groups()
 
 

@@ -1,6 +1,7 @@
 """Loads that share processors: no browser starts while another load waits for its first paint, and loads are
 counted."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -65,11 +66,10 @@ def test_each_load_knows_how_many_were_under_way(tmp_path: Path, clock: Clock) -
 
 
 class Steps:
-    """Threads that enter a context each, in an order that the test notes; all wait for a lock in `folder` first."""
+    """Threads that enter a context each, in an order that the test notes; all wait for a lock first."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         self.order: list[str] = []
-        self._folder = folder
         self._threads: list[threading.Thread] = []
 
     def enter(self, name: str, context: AbstractContextManager[None]) -> None:
@@ -81,7 +81,9 @@ class Steps:
 
         self._threads.append(threading.Thread(target=run))
         self._threads[-1].start()
-        while waiting_in(self._folder) < len(self._threads) and self._threads[-1].is_alive():
+        deadline_s = time.monotonic() + PATIENCE_S
+        while waiting_threads() < len(self._threads) and self._threads[-1].is_alive():
+            assert time.monotonic() < deadline_s, f"{name} neither waits for a lock nor goes on"
             time.sleep(0.01)
 
     def join(self) -> None:
@@ -90,15 +92,14 @@ class Steps:
             assert not thread.is_alive()
 
 
-def waiting_in(folder: Path) -> int:
-    """How many threads wait for a lock on a file in `folder`, by the kernel's list of locks (proc(5))."""
-    inodes = {str(path.stat().st_ino) for path in folder.iterdir()}
+def waiting_threads() -> int:
+    """How many threads of this process wait for a lock on a file, by the kernel's list of locks (proc(5))."""
     locks = map(str.split, Path("/proc/locks").read_text().splitlines())
-    return sum(words[1] == "->" and words[-3].split(":")[-1] in inodes for words in locks)
+    return sum(words[1] == "->" and words[5] == str(os.getpid()) for words in locks)
 
 
 def test_a_browser_starts_when_no_other_load_waits_for_its_first_paint(tmp_path: Path) -> None:
-    steps = Steps(tmp_path)
+    steps = Steps()
     # Loads wait for their first paint together.
     with SharedProcessors(tmp_path).painting(), SharedProcessors(tmp_path).painting():
         steps.enter("starts", SharedProcessors(tmp_path).starting())
@@ -108,7 +109,7 @@ def test_a_browser_starts_when_no_other_load_waits_for_its_first_paint(tmp_path:
 
 
 def test_one_browser_starts_at_a_time_and_no_load_begins_meanwhile(tmp_path: Path) -> None:
-    steps = Steps(tmp_path)
+    steps = Steps()
     with SharedProcessors(tmp_path).starting():
         steps.enter("begins", SharedProcessors(tmp_path).painting())
         steps.enter("starts", SharedProcessors(tmp_path).starting())
@@ -119,7 +120,7 @@ def test_one_browser_starts_at_a_time_and_no_load_begins_meanwhile(tmp_path: Pat
 
 
 def test_a_load_does_not_begin_while_a_browser_waits_to_start(tmp_path: Path) -> None:
-    steps = Steps(tmp_path)
+    steps = Steps()
     with SharedProcessors(tmp_path).painting():
         steps.enter("starts", SharedProcessors(tmp_path).starting())
         steps.enter("begins", SharedProcessors(tmp_path).painting())

@@ -30,6 +30,8 @@ SHOP = "https://shop.example/"
 # Browsers omit the dot of a host's name in TLS (RFC 6066, section 3), and keep it in the request.
 DOTTED = "https://shop.example./"
 WINDOW = "opens_window: the page opened a window, or the dialog for printing"
+# On a busy machine, it takes a while until a page acts after its load, and until a worker that has arrived is at work.
+LATER_MS = 5000
 GATES_OF_LOADS = [gate for gate in GATES if gate.about_load]
 
 
@@ -95,6 +97,7 @@ else if (sessionStorage.again++ == 1) location.replace("/refresh");
         "form": html("<script>onload = () => document.forms[0].submit()</script><form action=/back></form>"),
         "back?": html("<script>location = '/'</script>"),
     },
+    quiet_ms=LATER_MS,
 )
 PATHS = ["", "", "refresh", "form", "back?", ""]
 CASES = {
@@ -104,6 +107,7 @@ CASES = {
             reason=f"goes_on: the page {SHOP} goes on to {SHOP}moved by itself, and the page failed with "
             "ERR_NAME_NOT_RESOLVED; record it from there on (https://other.example/)",
             more={"moved": Response(302, "", (("Location", "https://other.example/"),), b"")},
+            quiet_ms=LATER_MS,
         ),
     },
     "page-with-a-dialog": {
@@ -114,6 +118,7 @@ CASES = {
         "confirm": Case(
             "<script>onload = () => setTimeout(() => confirm('Cookies?'))</script>",
             'load_failed: the page opened a dialog: "Cookies?"',
+            quiet_ms=LATER_MS,
         ),
     },
     "page-asks-for-a-login": {
@@ -203,7 +208,8 @@ def test_a_page_that_goes_on_is_followed_and_measured_from_the_first_navigation(
 @pytest.mark.case("page-with-critical-ch")
 def test_a_page_that_stays_where_it_is_counts_and_what_no_server_could_answer_is_not_missed(tmp_path: Path) -> None:
     more = {"ready": html(), "secure": EMPTY, "none": EMPTY}
-    case = Case(BUSY_PAGE, headers=(*HINTS, ("Strict-Transport-Security", "max-age=1000")), more=more)
+    headers = (*HINTS, ("Strict-Transport-Security", "max-age=1000"))
+    case = Case(BUSY_PAGE, headers=headers, more=more, quiet_ms=LATER_MS)
     reason, evidence = loaded(case, "tcp", tmp_path)
     assert not reason and evidence.followed_ms == 0
     # The page did everything.
@@ -220,7 +226,7 @@ TO_HINTS_AND_WORKER = Case(
     status=302,
     headers=(("Location", "/hints"),),
     more={"hints": html(ANSWERED_BY_WORKER, *HINTS), "sw.js": SERVICE_WORKER},
-    quiet_ms=5000,  # on a busy machine it takes a while until a worker that has arrived is at work
+    quiet_ms=LATER_MS,
 )
 
 
