@@ -180,6 +180,7 @@ def history(entries: Sequence[Entry], false_alarms: float, per_year: float, sinc
     tested = []
     for number, of_comparison in table.groupby("comparison"):
         parts = of_comparison.groupby(WHERE, sort=False)
+        # Bonferroni: each series has its part of the false alarms.
         limit = cusum.limit(per_year * len(parts) / false_alarms)
         tested += [_tested(rows, limit, newest[int(number) - 1], notes) for _, rows in parts]
     series = pd.DataFrame([row for _, row in tested], columns=SERIES)

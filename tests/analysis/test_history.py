@@ -255,6 +255,7 @@ def test_its_document_has_the_keys_that_are_described(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs_axe
 def test_the_page_fits_and_is_accessible_with_names_of_strangers(browser: Browser, tmp_path: Path) -> None:
     documents = weeks(rise=0.05)
     for document in documents:

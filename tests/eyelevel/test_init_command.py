@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
+from support.leaks import MARK
 
 from base import places
 from base.errors import EyelevelError
@@ -33,9 +34,8 @@ def init(folder: Path) -> Result:
 
 def run(folder: Path, *command: str) -> str:
     """The output of `command` in `folder`, in an environment that knows no other settings."""
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "COLUMNS": "200"}
-    if "EYELEVEL_CACHE" in os.environ:
-        environment["EYELEVEL_CACHE"] = os.environ["EYELEVEL_CACHE"]
+    kept = {"PATH", "HOME", "EYELEVEL_CACHE", "TMPDIR", MARK}
+    environment = {name: value for name, value in os.environ.items() if name in kept} | {"COLUMNS": "200"}
     if command[0] == "eyelevel":  # as setup/program calls it
         command = (sys.executable, "-P", "-m", *command)
         environment["PYTHONPATH"] = str(PROJECT)
@@ -44,6 +44,7 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_make_and_the_program_work_in_the_folder_as_its_readme_says(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     assert init(folder).exit_code == 0
@@ -184,6 +185,13 @@ def test_only_a_mark_of_the_user_s_own_counts(tmp_path: Path, monkeypatch: pytes
     with monkeypatch.context() as patch:
         patch.setattr(places, "PROJECT", tmp_path / "mine" / "tuning")
         assert places.own_folder() is None and not places.foreign_mark()
+
+
+def test_a_folder_that_was_removed_has_no_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert places.own_folder() is None and not places.foreign_mark()
 
 
 def test_a_mark_of_somebody_else_s_does_not_count_and_is_told(
