@@ -82,18 +82,25 @@ class History:
 
     @property
     def is_decided(self) -> bool:
-        """Whether each series has its comparison's newest entry, and is long enough for an alarm."""
+        """Whether each comparison has series, and each of them its newest entry and enough entries for an alarm."""
         is_long = self.series["entries"] >= self.series["least_entries"]
-        return bool((is_long & self.series["has_newest"]).all())
+        return not self.without_series and bool((is_long & self.series["has_newest"]).all())
+
+    @property
+    def without_series(self) -> list[int]:
+        """The numbers of the comparisons in which no pair counts."""
+        return sorted({*range(1, len(self.comparisons) + 1)} - {*self.series["comparison"]})
 
 
 def read_entries(folder: Path) -> list[Entry]:
     """The comparisons in `folder` and the folders in it, oldest first. Raises EyelevelError."""
 
     def refuse(fault: OSError) -> None:
-        raise EyelevelError(f"{fault.filename} cannot be read: {fault.strerror}")
+        # A campaign that is measured meanwhile removes folders.
+        if not isinstance(fault, FileNotFoundError):
+            raise EyelevelError(f"{fault.filename} cannot be read: {fault.strerror}; name the folder of the campaigns")
 
-    # Unlike Path.rglob, this skips no folder in silence.
+    # Unlike with Path.rglob, a folder that cannot be read is an error.
     places = [Path(place) for place, _, files in os.walk(folder, onerror=refuse) if FILE in files]
     entries = [_entry(place / FILE) for place in sorted(places)]
     if not entries:
@@ -143,9 +150,9 @@ def _key(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _given(value: Any) -> Any:
-    """`value` without the keys that have no value, which other versions may not know."""
+    """`value` without the keys that are off or have no value, which other versions may not know."""
     if isinstance(value, dict):
-        return {name: _given(inner) for name, inner in value.items() if inner is not None}
+        return {name: given for name, inner in value.items() if (given := _given(inner))}
     return value
 
 
@@ -220,8 +227,8 @@ def _tested(rows: pd.DataFrame, limit: float, newest: str, notes: list[str]) -> 
     if correlation > stats.norm.isf(CORRELATED_P) / np.sqrt(begin):
         where = f"{label(place[2])} on {label(place[1])} in comparison {place[0]}"
         notes.append(
-            f"Entries of {where} resemble those before them (correlation {correlation:.2f}), so expect more false "
-            "alarms than declared"
+            f"Entries of {where} resemble those before them (correlation {correlation:.2f}): either weeks are not "
+            "independent, so expect more false alarms than declared, or the level has moved without an alarm"
         )
     entries = [len(values), cusum.least_values(limit), times[-1] == newest, rows["change"].iloc[-1]]
     return rows.assign(sum=sums), [*place, *entries, *scatter, correlation, limit, *alarm]
@@ -231,4 +238,6 @@ def _correlation(values: Array) -> float:
     """The correlation of each of `values` with the one before it; NaN if it is unknown."""
     centred = values - values.mean()
     squares = float(centred @ centred)
-    return float(centred[1:] @ centred[:-1]) / squares if squares > 0 else np.nan
+    # Values that are equal but for rounding have none.
+    is_known = squares > len(values) * cusum.LEAST_SCATTER**2
+    return float(centred[1:] @ centred[:-1]) / squares if is_known else np.nan

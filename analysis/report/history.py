@@ -49,6 +49,8 @@ def result(history: History) -> str:
         text += f"; {short} of {len(series)} series have fewer entries than an alarm takes"
     if absent := int((~series["has_newest"]).sum()):
         text += f"; {absent} of {len(series)} series lack the newest entry"
+    if history.without_series:
+        text += f"; no pair counts in comparison {listing([*map(str, history.without_series)])}"
     return text
 
 
@@ -64,12 +66,13 @@ def titles(history: History) -> list[str]:
 
 def caveats(history: History) -> list[str]:
     """Sentences that a reader must know before trusting the result."""
+    least = history.series["least_entries"]
     return [
         f"Declared: {history.false_alarms:g} false alarms a year over all series of a comparison together, with "
         f"{history.per_year:g} entries a year. It holds if entries scatter alike and independently around one level.",
-        f"An alarm takes {span(history.series['least_entries'].min(), history.series['least_entries'].max())} entries, "
-        "and compares each with those before it; one odd entry counts little. It stays until --since begins the series "
-        "anew.",
+        f"An alarm takes at least {span(least.min(), least.max())} entries, and compares each with those before it. It "
+        "stays until --since begins the series anew. One odd entry raises no alarm, but its scatter hides rises for "
+        "months: move its ab.json elsewhere.",
         "A rise that was just found is overstated. An early or small one becomes the new normal, and may never be "
         "found.",
         "The alarm is about a rise. Each entry's own result is on the page of its campaign.",

@@ -1,4 +1,4 @@
-"""`eyelevel init`: make a folder of the user's own, in which everything works as in the checkout."""
+"""`eyelevel init`: make a folder of the user's own, in which make works as in the checkout."""
 
 import shlex
 from collections.abc import Mapping
@@ -109,7 +109,10 @@ def _write(folder: Path, files: Mapping[str, str], *, is_new: bool) -> None:
             (folder / name).write_text(text)
         sync_file_system(folder)
     except BaseException:
-        for path in (*map(folder.joinpath, files), *below, *([folder] if is_new else [])):
+        for name in files:
             with suppress(OSError):
-                path.rmdir() if path.is_dir() else path.unlink()
+                (folder / name).unlink()
+        for path in (*below, *([folder] if is_new else [])):
+            with suppress(OSError):
+                path.rmdir()
         raise

@@ -119,9 +119,9 @@ def test_what_does_not_belong_together_is_another_comparison(
 def test_another_build_or_a_setting_without_a_value_is_the_same_comparison(tmp_path: Path) -> None:
     documents = weeks(12)
     for week, document in enumerate(documents[6:]):
-        settings = {"mtu": 1500, "new": None, "program": [f"/builds/{week}/server", "--port"]}
+        settings = {"mtu": 1500, "new": None, "newer": False, "program": [f"/builds/{week}/server", "--port"]}
         document |= of_side(document, browser_settings={"version": "149"}, protocol_settings=settings)
-        document["networks"] = {name: {"down_mbps": 10, "new": None} for name in ("lte", "dsl")}
+        document["networks"] = {name: {"down_mbps": 10, "new": None, "newer": {}} for name in ("lte", "dsl")}
         document["machine"] |= {"memory_kib": week}
     for document in documents[:6]:
         document |= of_side(document, protocol_settings={"mtu": 1500, "program": ["/builds/0/server", "--port"]})
@@ -146,6 +146,17 @@ def test_it_is_not_decided_without_the_newest_entry(tmp_path: Path) -> None:
         NOT_DECIDED_STATUS,
         True,
     )
+
+
+def test_it_is_not_decided_where_no_pair_of_the_newest_comparison_counts(tmp_path: Path) -> None:
+    documents = weeks(20)
+    documents[-1]["loading"] = {"alpn": "recorded"}
+    for row in documents[-1]["contrasts"]:
+        row["change"] = None
+    write(tmp_path, documents)
+    done = run(tmp_path, "--decide")
+    assert done.exit_code == NOT_DECIDED_STATUS
+    assert "No alarm; no pair counts in comparison 2" in done.stdout
 
 
 def test_the_alarm_names_its_comparison_and_an_unrelated_one_changes_nothing(tmp_path: Path) -> None:

@@ -155,6 +155,13 @@ def test_a_failure_is_told_in_a_line_and_leaves_no_part_of_it(
     assert [*tmp_path.rglob("*")] == before
 
 
+def test_a_link_to_nothing_stays_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "mine").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(EyelevelError, match="mine cannot be written"):
+        init(tmp_path / "mine")
+    assert (tmp_path / "mine").is_symlink()
+
+
 def test_an_interrupt_leaves_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_text, is_marked = Path.write_text, []
 
