@@ -37,7 +37,7 @@ CORRELATED_P = 0.01
 # No page takes so many times as long; sums and powers of larger numbers overflow.
 MOST_CHANGE = 1e9
 # The parts of what an entry compares (`Entry.key`).
-PARTS = ("networks", "loading", "machine", "A", "B")
+PARTS = ("networks", "loading", "machine", "recordings", "A", "B")
 WHERE = ["comparison", "network", "metric"]
 ENTRIES = [*WHERE, "campaign", "begun_at", "blocks", "change", "low", "high", "worse", "sum"]
 SERIES = [*WHERE, "entries", "least_entries", "has_newest", "latest", "scatter", "scatter_low", "scatter_high"]
@@ -143,9 +143,10 @@ def _key(document: Mapping[str, Any]) -> tuple[str, ...]:
     for side in (document["a"], document["b"]):
         settings = {**side["protocol_settings"]}
         settings |= {"program": [word for word in settings.get("program") or [] if "/" not in word]}
-        sides.append({"settings": settings, **{name: side[name] for name in ("protocol", "browser", "sites")}})
+        sides.append({"settings": settings, **{name: side[name] for name in ("protocol", "browser")}})
     machine = {name: document["machine"].get(name) for name in ("host", "cpu", "cpus")}
-    parts = (document["networks"], document.get("loading", {}), machine, *sides)
+    recordings = {side: document[side]["sites"] for side in "ab"}
+    parts = (document["networks"], document.get("loading", {}), machine, recordings, *sides)
     return tuple(json.dumps(_given(part), sort_keys=True) for part in parts)
 
 

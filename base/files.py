@@ -153,6 +153,8 @@ def require_replaceable(folder: Path, remedy: str) -> None:
     """Raise EyelevelError, with a `remedy`, when `replacing_folder` cannot create `folder`."""
     require_writable(folder, remedy)
     if folder.exists():
+        if folder.is_mount() or folder.samefile("."):
+            raise EyelevelError(f"{folder} is a mount point or the working folder and cannot be replaced; {remedy}")
         require_writable(folder.absolute().parent, remedy)
 
 

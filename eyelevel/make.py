@@ -260,7 +260,9 @@ def main() -> None:
     """Carry out a target, or print its commands: [--print] "ALL GOALS OF MAKE" TARGET NAME=VALUE..."""
     use_cache()
     if os.environ.get("EYELEVEL_FOLDER") and own_folder() != (folder := Path.cwd()):
-        raise EyelevelError(f"{foreign_mark() or f'{folder} has no {OWN_MARK}'}; 'eyelevel init' makes one of yours")
+        if note := foreign_mark():
+            raise EyelevelError(f"{note}; run make as that user")
+        raise EyelevelError(f"{folder} has no {OWN_MARK}; 'touch {OWN_MARK}' there makes it yours again")
     is_printed = sys.argv[1] == "--print"
     goals, name, *values = sys.argv[2 if is_printed else 1 :]
     given = dict(value.split("=", 1) for value in values)

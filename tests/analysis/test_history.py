@@ -93,7 +93,7 @@ def of_side(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        (lambda one: of_side(one, sites={"news": "cd34"}), "B"),
+        (lambda one: of_side(one, sites={"news": "cd34"}), "recordings"),
         (lambda one: of_side(one, protocol_settings={"mtu": 1200}), "B"),
         (lambda one: {"networks": {"lte": {"down_mbps": 5}, "dsl": {"down_mbps": 10}}}, "networks"),
         (lambda one: {"loading": {"server_rtts": "recorded"}}, "loading"),

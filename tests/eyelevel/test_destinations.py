@@ -127,6 +127,8 @@ def test_what_is_neither_file_nor_pipe_nor_device_is_refused(tmp_path: Path) -> 
             require_file(tmp_path / name, "choose")
         with pytest.raises(EyelevelError, match="cannot be written"):
             write_file(tmp_path / name, "text")
+    with pytest.raises(EyelevelError, match="cannot be replaced; choose"):
+        require_replaceable(Path(), "choose")
     for require in (require_writable, require_replaceable):
         with pytest.raises(EyelevelError, match=r"cannot be written .*; choose"):
             require(tmp_path / "socket", "choose")
