@@ -125,10 +125,17 @@ def secret(tmp_path: Path) -> Path:
 
 def serve(secret: Path, greeting_s: float = GREETING_S) -> int:
     """Start serving at a loopback address, and allow 1 MB to be sent; returns the port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number: int = free.getsockname()[1]
-    server = Server("127.0.0.1", number, secret, 10**6, lambda line: None, greeting_s)
+    for attempt in range(10):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            number: int = free.getsockname()[1]
+        try:
+            server = Server("127.0.0.1", number, secret, 10**6, lambda line: None, greeting_s)
+        except EyelevelError:  # another process has taken the port in the meantime
+            if attempt == 9:
+                raise
+        else:
+            break
     threading.Thread(target=server.serve, daemon=True).start()
     return number
 
