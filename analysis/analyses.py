@@ -17,7 +17,7 @@ from analysis.paper.claim_correlations import metric_agreements
 from analysis.paper.claim_tests import ClaimInputs
 from analysis.paper.claims import FIGURE_METRICS, claims
 from analysis.paper.comparison import handshake_table, side_by_side
-from analysis.runs import CampaignTable
+from analysis.runs import CampaignTable, plain_texts
 from analysis.samples import samples_of
 from analysis.sites import site_table
 from analysis.statistics.confirmatory import confirmatory
@@ -121,6 +121,7 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
     return findings
 
 
+@plain_texts()
 def begun(campaign: CampaignTable, declaration: Hypotheses) -> Findings:
     """The findings on `campaign` before its tables. Raises EyelevelError if no run is valid."""
     samples = samples_of(campaign)

@@ -33,7 +33,7 @@ from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from analysis.attempts import SETTING, tried_in
-from analysis.runs import CANARY_PREFIX, CampaignTable
+from analysis.runs import CANARY_PREFIX, CampaignTable, plain_texts
 from analysis.samples import missing_times, names_in_order, samples_of
 from analysis.statistics.contrast_table import (
     CHANGE,
@@ -132,6 +132,7 @@ class CampaignChange:
         return 2 * self.hypotheses.significant_p
 
 
+@plain_texts()
 def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_than: float) -> CampaignChange:
     """Compare campaign `b` with `a`, using the thresholds and the family's metrics of `hypotheses`.
 

@@ -1,7 +1,8 @@
 """Reads a campaign's folder into tables."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -195,18 +196,27 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return list(table.to_dict("records"))
 
 
+@contextmanager
+def plain_texts() -> Iterator[None]:
+    """Keep the texts of new tables as Python's (pandas).
+
+    Tables here have few and short texts that are read one by one, which is slower with Arrow's arrays. The option is
+    set only for the duration of the block, since a notebook that calls this code has options of its own.
+    """
+    with pd.option_context("mode.string_storage", "python"):
+        yield
+
+
+@plain_texts()
 def load(folder: Path) -> CampaignTable:
     """The campaign in `folder`. Unknown columns are kept; a metric may be absent.
 
     Raises EyelevelError if there is no campaign, or it is broken.
     """
     document = require_document(folder)
-    # Runs have thousands of short texts that are read one by one, which is slower with Arrow's arrays. The option is
-    # set only within this block, since a notebook that reads a campaign has options of its own.
-    with pd.option_context("mode.string_storage", "python"):
-        runs = read_runs(folder)
-        _require_one_quiet_time(runs, folder / RUNS)
-        return CampaignTable(_by_client(runs, document), document, folder, *validation(folder))
+    runs = read_runs(folder)
+    _require_one_quiet_time(runs, folder / RUNS)
+    return CampaignTable(_by_client(runs, document), document, folder, *validation(folder))
 
 
 def _by_client(runs: pd.DataFrame, document: CampaignDocument) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from analysis.report.sentences import HEADLINE, headline_rows
 from analysis.report.variants import of_variants
 from analysis.report.verdicts import AMONG, NOT_BY_PAGE, slow_loads
 from analysis.report.warnings import POST_HOC
-from analysis.runs import CampaignTable, records, rows_of
+from analysis.runs import CampaignTable, plain_texts, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUAL_ON_AVERAGE, FASTER, NOT_DECIDED, SLOWER
 from analysis.statistics.spending import LOOKS
@@ -35,7 +35,8 @@ class LazyFindings(Findings):
     def __getitem__(self, name: Table) -> pd.DataFrame:
         """The table of the analysis `name`."""
         if name not in self.store:
-            self.store[name] = ALL_ANALYSES[name](self)
+            with plain_texts():
+                self.store[name] = ALL_ANALYSES[name](self)
         return self.store[name]
 
 

@@ -22,7 +22,7 @@ from analysis.report.sections.contract import sections_of
 from analysis.report.sections.diagnostics import exclusions_of_study
 from analysis.report.sections.films import films_section
 from analysis.report.sections.measured import measured_of_study
-from analysis.runs import CampaignTable, load, typed
+from analysis.runs import CampaignTable, load, plain_texts, typed
 from analysis.statistics.hypotheses import Hypotheses
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_replaceable, require_writable
@@ -51,6 +51,7 @@ def write_report(
     return report_and_findings(folder, sections, declaration, site, into)[0]
 
 
+@plain_texts()
 def report_and_findings(
     folder: Path, sections: Sequence[Section], declaration: Hypotheses, site: str | None, into: Path | None
 ) -> tuple[Path, Findings | None]:
