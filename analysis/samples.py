@@ -60,28 +60,31 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     places = [pd.Index(along).get_indexer(runs[column]) for along, column in zip(names, orders, strict=True)]
     values[*places, :, blocks - 1] = runs[list(metrics)].to_numpy(dtype=float)
     values[~np.isfinite(values)] = np.nan
-    for row in missing_times(campaign).itertuples():
-        if row.is_left_out and row.metric in metrics:
+    for row in missing_times(campaign, metrics).itertuples():
+        if row.is_left_out:
             place = networks.index(row.network), slice(None), protocols.index(row.protocol), metrics.index(row.metric)
             values[place] = np.nan
     tried = attempts[~is_added].groupby(["network", "site"])["block"].nunique()
     return Samples(values, networks, sites, protocols, metrics, _rounds(campaign, networks, tried))
 
 
-def missing_times(campaign: CampaignTable) -> pd.DataFrame:
+def missing_times(campaign: CampaignTable, metrics: Sequence[str] | None = None) -> pd.DataFrame:
     """Where a protocol's loads count, but many of them (MANY_MISSING) lack a time: it is missing, or 0 or less, which
     has no logarithm and is no time of a page.
 
-    Columns: network, protocol, metric (of `campaign.metrics`), loads (that count, of sites where any load of this
-    network has the metric), missing (how many of these lack it), is_left_out (they are too many for a verdict).
+    Columns: network, protocol, metric (of `campaign.metrics`, or those of them in `metrics`), loads (that count, of
+    sites where any load of this network has the metric), missing (how many of these lack it), is_left_out (they are too
+    many for a verdict).
     """
     runs, key = campaign.valid, ["network", "protocol"]
     tables = [pd.DataFrame(columns=MISSING_COLUMNS)]
     for metric in campaign.metrics:
-        is_missing = np.isnan(logarithms(runs[metric].to_numpy(dtype=float)))
-        if not is_missing.any():
+        if not (metrics is None or metric in metrics):
             continue
-        is_measured = runs[metric].notna().groupby([runs["network"], runs["site"]]).transform("any")
+        is_missing, has_value = np.isnan(logarithms(runs[metric].to_numpy(dtype=float))), runs[metric].notna()
+        if not is_missing.any() or not has_value.any():
+            continue
+        is_measured = has_value.groupby([runs["network"], runs["site"]]).transform("any")
         lacks = pd.Series(is_missing, runs.index)[is_measured]
         numbers = lacks.groupby([runs[name] for name in key]).agg(loads="size", missing="sum")
         many = numbers[(numbers["missing"] > 0) & (numbers["missing"] >= MANY_MISSING * numbers["loads"])]
