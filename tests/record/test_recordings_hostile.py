@@ -127,7 +127,7 @@ def with_member(name: str, content: Callable[[], bytes]) -> Make:
 
 def directory_of_nothing() -> bytes:
     """A list of members that is 2 MiB long."""
-    return zipped({"archive/a.warc": PAGE, **{f"{number:06}": b"" for number in range(40_000)}})
+    return zipped({"archive/a.warc": PAGE, **{f"{number:0150}": b"" for number in range(11_000)}})
 
 
 def empty_headers(folder: Path) -> None:
@@ -144,7 +144,7 @@ def exchanges_of(message: Callable[[], bytes], times: int) -> Make:
 
     def make(folder: Path) -> Path:
         response = message()
-        records = [gzip.compress(warc_record(f"https://a.example/{number}", response)) for number in range(times)]
+        records = [gzip.compress(warc_record(f"https://a.example/{number}", response), 1) for number in range(times)]
         (folder / "x.warc.gz").write_bytes(gzip.compress(PAGE) + b"".join(records))
         return folder / "x.warc.gz"
 
