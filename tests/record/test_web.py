@@ -1,5 +1,6 @@
 """The set `web`: its numbers are those of today's web, everybody has the same pages, and they are complete."""
 
+import functools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,9 +42,15 @@ FOLDER = PROJECT / "record" / "web"
 MOST_BYTES = 1_000_000
 
 
+@functools.cache
+def generated(name: str) -> Recording:
+    """A page of the set. It takes seconds, and the load, which may run in a process of its own, needs only one."""
+    return recording(specs()[name])
+
+
 @pytest.fixture(scope="module")
 def light() -> dict[str, Recording]:
-    return {name: recording(specs()[name]) for name in LIGHT}
+    return {name: generated(name) for name in LIGHT}
 
 
 @pytest.fixture
@@ -195,7 +202,7 @@ def test_every_font_has_the_notices_of_its_licence() -> None:
 def test_a_machine_that_generates_other_bytes_is_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = web.page(LIGHT[0])
     assert page
-    other = replace(recording(specs()[LIGHT[0]]), user_agent=None, url="https://other.example/")
+    other = replace(generated(LIGHT[0]), user_agent=None, url="https://other.example/")
     monkeypatch.setattr("record.web.build.recording", lambda spec: other)
     with pytest.raises(EyelevelError, match="generates other bytes than those of"):
         page.generate()
@@ -238,8 +245,8 @@ def test_generators_and_lists_are_small() -> None:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads(group="web")
-def test_a_load_asks_for_everything_of_a_page_and_for_nothing_else(tmp_path: Path, light: dict[str, Recording]) -> None:
-    (site,) = small_set(tmp_path / "sites", {LIGHT[1]: light[LIGHT[1]]})
+def test_a_load_asks_for_everything_of_a_page_and_for_nothing_else(tmp_path: Path) -> None:
+    (site,) = small_set(tmp_path / "sites", {LIGHT[1]: generated(LIGHT[1])})
     campaign = run_of_each(site, tmp_path / "results", names=("quic",))
     (row,) = [row for row in read_rows(campaign.folder) if row.valid]
     assert (row.requests, row.missed) == (len(site.exchanges), 0)
