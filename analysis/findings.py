@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 import pandas as pd
 
 from analysis.diagnostics import aa_pairs
-from analysis.runs import CANARY_PREFIX, CampaignTable, plain_texts
+from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import OVER_SITES, Samples
 
@@ -81,7 +81,6 @@ def submitted(
 _last: dict[bytes, Findings] = {}
 
 
-@plain_texts()
 def _called(function: Callable[[Findings], Result], sent: bytes, digest: bytes) -> Result:
     findings = _last.get(digest)
     if findings is None:

@@ -198,10 +198,10 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 @contextmanager
 def plain_texts() -> Iterator[None]:
-    """Keep the texts of new tables as Python's (pandas).
+    """Let pandas keep the texts of new tables as Python's, for the duration of the block or of the decorated function.
 
-    Tables here have few and short texts that are read one by one, which is slower with Arrow's arrays. The option is
-    set only for the duration of the block, since a notebook that calls this code has options of its own.
+    Tables here have thousands of short texts that are read one by one, which is slower with Arrow's arrays. A notebook
+    that calls this code has options of its own, so the option does not outlast the block.
     """
     with pd.option_context("mode.string_storage", "python"):
         yield

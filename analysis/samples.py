@@ -72,15 +72,13 @@ def missing_times(campaign: CampaignTable, metrics: Sequence[str] | None = None)
     """Where a protocol's loads count, but many of them (MANY_MISSING) lack a time: it is missing, or 0 or less, which
     has no logarithm and is no time of a page.
 
-    Columns: network, protocol, metric (of `campaign.metrics`, or those of them in `metrics`), loads (that count, of
+    Columns: network, protocol, metric (of `campaign.metrics`, limited to `metrics` if given), loads (that count, of
     sites where any load of this network has the metric), missing (how many of these lack it), is_left_out (they are too
     many for a verdict).
     """
     runs, key = campaign.valid, ["network", "protocol"]
     tables = [pd.DataFrame(columns=MISSING_COLUMNS)]
-    for metric in campaign.metrics:
-        if not (metrics is None or metric in metrics):
-            continue
+    for metric in (name for name in campaign.metrics if metrics is None or name in metrics):
         is_missing, has_value = np.isnan(logarithms(runs[metric].to_numpy(dtype=float))), runs[metric].notna()
         if not is_missing.any() or not has_value.any():
             continue

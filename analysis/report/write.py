@@ -88,6 +88,7 @@ def report_and_findings(
     return into, findings
 
 
+@plain_texts()
 def write_figures(folder: Path, sections: Sequence[Section], declaration: Hypotheses, site: str | None = None) -> Path:
     """Write only the figures of the campaign in `folder`, to the same place as its report would; returns the path."""
     campaign = load(folder)
@@ -123,7 +124,7 @@ def _place(folder: Path, into: Path | None) -> Path:
 @contextmanager
 def workers() -> Iterator[Executor]:
     """A process for each core, until the end of the `with` block."""
-    # Forked processes have all libraries loaded.
+    # Forked processes have all libraries loaded, and the options of pandas.
     with ProcessPoolExecutor(len(sched_getaffinity(0)), mp_context=get_context("fork")) as pool:
         yield pool
 
