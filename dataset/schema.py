@@ -6,7 +6,7 @@ all.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,14 @@ TYPES = {"string": "text", "boolean": "`true`, `false`", "integer": "integer", "
 BEFORE_METRICS = "reason"
 
 
-def schema(of_instruments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The Table Schema of a campaign whose instruments have these columns."""
-    return {**_schema(), "fields": [*fields().values(), *of_instruments.values()]}
+def schema(names: Iterable[str], of_instruments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The Table Schema of a table with the columns `names`, in their order.
+
+    `of_instruments` describes the columns of the campaign's instruments. A column that nothing describes, as in the
+    campaign of an older version, is of any type.
+    """
+    described = {**fields(), **of_instruments}
+    return {**_schema(), "fields": [described.get(name, {"name": name, "type": "any"}) for name in names]}
 
 
 def fields() -> dict[str, dict[str, Any]]:

@@ -26,7 +26,7 @@ from dataset.metrics import METRICS
 from dataset.package import FILES, METADATA
 from dataset.reading import read_bytes
 from dataset.schema import SCHEMA, schema
-from dataset.table import RUNS, read_rows, require_document
+from dataset.table import RUNS, read_table, require_document
 from dataset.validation import kept_entries
 from dataset.verdicts import looked_at
 
@@ -53,8 +53,9 @@ def write_package(folder: Path, into: Path, licence: str, report: Callable[[Path
         for name in FILES:
             with suppress(FileNotFoundError):
                 (draft / name).write_bytes(read_bytes(folder / name))
-        write_digests(draft, all_digests(folder, (row.folder for row in read_rows(folder))))
-        write_json(draft / SCHEMA.name, schema(require_document(folder).columns))
+        present, rows = read_table(folder)
+        write_digests(draft, all_digests(folder, (row.folder for row in rows)))
+        write_json(draft / SCHEMA.name, schema(present, require_document(folder).columns))
         # So the report is that of a package, which names no command of the campaign's own folder.
         write_json(draft / METADATA, {})
         report(draft)

@@ -13,7 +13,8 @@ from support import known_campaigns
 from analysis.runs import load
 from base.errors import EyelevelError
 from dataset.package import METADATA, is_package
-from dataset.table import read_rows, require_document, write_document
+from dataset.schema import schema
+from dataset.table import read_rows, read_table, require_document, write_document
 from dataset.validation import ValidationEntry, write_entries
 from dataset.verdicts import PERSON, Verdict, add_verdict
 from eyelevel.package import CLAIMS_TABLE, write_package
@@ -33,6 +34,18 @@ def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> Non
         content = (into / name).read_bytes()
         assert (entry["sha256"], int(entry["contentSize"])) == (sha256(content).hexdigest(), len(content))
     assert load(into).runs.equals(load(campaign).runs)
+    schema = json.loads((into / "runs.schema.json").read_text())
+    assert tuple(field["name"] for field in schema["fields"]) == read_table(campaign)[0]
+
+
+def test_the_schema_of_an_older_campaign_has_its_columns_alone(tmp_path: Path) -> None:
+    described = {"clock_mhz": {"name": "clock_mhz", "type": "number"}}
+    fields = schema(("site", "clock_mhz", "of_an_older_version"), described)["fields"]
+    assert [(field["name"], field["type"]) for field in fields] == [
+        ("site", "string"),
+        ("clock_mhz", "number"),
+        ("of_an_older_version", "any"),
+    ]
 
 
 def test_a_report_is_written_as_that_of_a_package(tmp_path: Path) -> None:
