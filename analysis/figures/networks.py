@@ -18,7 +18,7 @@ from tuning.networks import Network
 
 # How many networks stand side by side, each with a panel for the rate and a panel for the round-trip time.
 BESIDE = 2
-ROW_INCHES = 1.15
+ROW_INCHES = 1.3
 # The time over which the rate of a trace is averaged.
 BIN_S = 0.25
 # At most this many entries fit next to each other.
@@ -98,7 +98,9 @@ def _draw_rates(panel: Axes, network: Network, seconds: float) -> None:
             panel.step(*series, where="post", color=color, linestyle=dashes, label=name)
         for begin_s, end_s in off_times(network, direction, seconds):
             panel.axvspan(begin_s, max(end_s, begin_s + seconds / 300), color="0.6", zorder=0, label="off")
-    panel.set(title=f"{label(network.name)}: Mbit/s", xlim=(0, seconds), ylim=(0, None))
+    # A long name continues above the other panel of its network.
+    panel.set_title(f"{label(network.name)}\nMbit/s", loc="left")
+    panel.set(xlim=(0, seconds), ylim=(0, None))
     if network.up_mbps is None and network.down_mbps is None:
         panel.text(0.5, 0.5, "no limit", transform=panel.transAxes, ha="center", va="center")
 
@@ -119,7 +121,8 @@ def _draw_delays(panel: Axes, network: Network, seconds: float) -> None:
     if network.jitter_ms:
         panel.fill_between(times_s, low_ms, high_ms, step="post", color="#f5d9a8", label="jitter")
     panel.step(times_s, delays_ms, where="post", color="black", label="round trip, empty queues")
-    panel.set(title="round trip: ms", xlim=(0, seconds), ylim=(0, None))
+    panel.set_title("round trip, ms", loc="left")
+    panel.set(xlim=(0, seconds), ylim=(0, None))
 
 
 def _draw_losses(panel: Axes, network: Network, seconds: float) -> None:
