@@ -93,7 +93,8 @@ def test_times_off_are_drawn_if_they_are_always_the_same() -> None:
 def test_each_network_has_a_panel_for_its_rates_and_one_for_its_delays() -> None:
     chosen = [NETWORKS[name] for name in ("lte", "starlink", "delay10")]
     panels = [axes for axes in draw(chosen, 30).axes if axes.get_visible()]
-    assert [axes.get_title() for axes in panels[::2]] == ["LTE: Mbit/s", "starlink: Mbit/s", "delay10: Mbit/s"]
+    names = ["LTE\nMbit/s", "starlink\nMbit/s", "delay10\nMbit/s"]
+    assert [axes.get_title("left") for axes in panels[::2]] == names
     assert len(panels) == 6
 
 
