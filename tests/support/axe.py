@@ -5,16 +5,21 @@ A test of another page is one line: `assert accessible(browser, url) == []`; for
 """
 
 from collections.abc import Iterator
-from itertools import product
 
 from base.places import cache_dir
 from support.browser import Browser
 
 # The path where set-up installs it (package.json).
 AXE = cache_dir() / "node" / "node_modules" / "axe-core" / "axe.min.js"
-WIDTHS_PX = (390, 1400)
-SCHEMES = ("light", "dark")
-# A scheme changes colours alone: all rules are checked in the first one, and in others only those about colours.
+# The widths in pixels, each with the colour scheme in which all rules are checked, and the other one. A scheme changes
+# colours alone. So the other one is checked in this width, too, only if colours depend on the width.
+LOOKS = ((390, "light", "dark"), (1400, "dark", "light"))
+# Whether a style sheet of the page sets colours by width, or cannot be read.
+COLOURS_BY_WIDTH = """
+  const by_width = rules => [...rules].some(rule => rule instanceof CSSMediaRule && (
+    /width/.test(rule.conditionText) && /color|background|opacity/.test(rule.cssText) || by_width(rule.cssRules)));
+  try { return [...document.styleSheets].some(sheet => by_width(sheet.cssRules)); } catch { return true; }
+"""
 OF_COLOURS = '{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}'
 # The check includes folded parts, and three rows of each table, since further rows are alike.
 CHECK = """
@@ -42,7 +47,7 @@ WIDE = """
 
 
 def accessible(browser: Browser, url: str) -> list[str]:
-    """The faults that axe-core finds in the page at `url`, once for each width and colour scheme."""
+    """The faults that axe-core finds in the page at `url`, as wide as a phone and a screen, light and dark."""
     violations = []
     for look, rules in _looks(browser):
         if not rules:  # (a page is laid out anew when the width changes)
@@ -58,11 +63,14 @@ def accessible_now(browser: Browser) -> list[str]:
 
 def _looks(browser: Browser) -> Iterator[tuple[str, str]]:
     """Yield each width and colour scheme, after switching the browser to it, with the rules to check ("": all); finally
-    restore the first state."""
-    for width, scheme in product(WIDTHS_PX, SCHEMES):
+    restore the first scheme."""
+    for width, scheme, other in LOOKS:
         browser.narrow(width)
         browser.prefer(scheme)
-        yield f"{width} px, {scheme}", "" if scheme == SCHEMES[0] else OF_COLOURS
+        yield f"{width} px, {scheme}", ""
+        if browser.run(COLOURS_BY_WIDTH):
+            browser.prefer(other)
+            yield f"{width} px, {other}", OF_COLOURS
     browser.prefer("light")
 
 
