@@ -158,7 +158,7 @@ class Checkout:
     def eyelevel(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
         return self.run(sys.executable, "-m", "eyelevel", *arguments)
 
-    def each(self, *commands: Sequence[str | Path] | str, figures: Sequence[str] = ()) -> list[Ending]:
+    def each(self, *commands: Sequence[object] | str, figures: Sequence[str] = ()) -> list[Ending]:
         """Run the program with each of `commands`, its arguments, in one process; a text is Python. Reports have only
         these `figures`; all others are empty files."""
         lines = [command if isinstance(command, str) else [*map(str, command)] for command in commands]
