@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from analysis.statistics.hypotheses import Pair
 
@@ -135,6 +135,8 @@ def t_test_p(reference: Array, compared: Array, *, equal_var: bool) -> Array:
     """
 
     def t_test(x: Array, y: Array) -> Array:
+        from scipy import stats  # takes a second to load, which a campaign of one run need not
+
         p = stats.ttest_ind(x, y, axis=-1, equal_var=equal_var).pvalue
         separated = 2 / special.comb(x.shape[1] + y.shape[1], x.shape[1])
         constant_p = np.where(x[:, 0] == y[:, 0], 1.0, min(1.0, separated))

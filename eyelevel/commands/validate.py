@@ -32,9 +32,13 @@ if TYPE_CHECKING:
 def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[str]:
     """Draw figures of the measurements that validation made (`seen`) into the folder `into`; yields one line for each
     figure."""
+    from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
+
+    if not any({LOSS_RESPONSE, ORDER_OF_SERVICE} & document.keys() for document in seen.values()):
+        return  # what draws takes seconds to load
+
     from analysis.figures import order_of_service, window_after_loss
     from analysis.figures.style import save
-    from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
 
     for what, name, draw, words in (
         (LOSS_RESPONSE, "window-after-loss", window_after_loss.draw, "How windows answered to one loss"),

@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 
-from analysis.report.section import ReportFigure, Section
 from base.clock import now_iso
 from base.options import Option
 from eyelevel.program import main
@@ -80,6 +79,8 @@ def campaign(request):
 
 
 def section(folder):
+    from analysis.report.section import Section  # what draws takes a second to load
+
     rows = valid_rows(folder, "toy")
     if not rows:
         return None
@@ -99,8 +100,11 @@ STUDIES.append(
     )
 )
 
+
 def ended(arguments):
     """How the program ended with `arguments`: its status or fault, and its output."""
+    if arguments[0] == "report":
+        write_no_figures()
     sys.argv[1:] = arguments
     with redirect_stdout(StringIO()) as output, redirect_stderr(output):
         try:
@@ -110,21 +114,35 @@ def ended(arguments):
     return 0, output.getvalue()
 
 
-def write(figure, folder):
-    """Instead of a figure: only words and tables are followed."""
-    (folder / f"{figure.name}.png").touch()
+def write_no_figures():
+    """Only words and tables are followed."""
+    from analysis.report.section import ReportFigure
+
+    def write(figure, folder):
+        (folder / f"{figure.name}.png").touch()
+
+    ReportFigure.write = write
+
+
+def without_study(folder):
+    """Make the toys' campaign in `folder` one of page loads with the same runs; returns 0 and its old document."""
+    document = Path(folder) / "campaign.json"
+    text = document.read_text()
+    document.write_text(json.dumps({**json.loads(text), "study": {}}))
+    return 0, text
 
 
 if __name__ == "__main__":
-    ReportFigure.write = write
     slot.time_canary = lambda browser: Canary(50.0, 800.0)
     slot.layout = lambda: None  # another process would not know the toys
-    print(json.dumps([ended(arguments) for arguments in json.load(sys.stdin)]))
+    commands = json.load(sys.stdin)
+    print(json.dumps([without_study(*at) if name == "without-study" else ended([name, *at]) for name, *at in commands]))
 '''
 
 
 def toys(folder: Path, *lines: list[str]) -> list[tuple[int | str, str]]:
-    """Run the program with the toys, with each of `lines` of arguments; return its statuses and outputs."""
+    """Run the program with the toys, with each of `lines` of arguments; return its statuses and outputs. The line
+    `without-study` and a folder makes the campaign in it one of page loads."""
     (folder / "toys.py").write_text(TOYS)
     done = subprocess.run(
         [sys.executable, str(folder / "toys.py")],
@@ -150,14 +168,16 @@ def test_a_study_that_is_listed_has_its_command_with_its_options_and_those_of_al
 @pytest.mark.loads
 def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) -> None:
     options = ["--sites", "demo-light", "--net", "dsl", "--proto", "tcp,quic", "--depth", "3"]
-    folder = tmp_path / "weigh"
-    measured, (_, status), again, other, reported = toys(
+    folder, pages = tmp_path / "weigh", tmp_path / "pages"
+    measured, (_, status), again, other, reported, (_, begun), of_pages = toys(
         tmp_path,
         ["weigh", *options, "--results", str(tmp_path)],
         ["status", "--json", str(folder)],
         ["weigh", "--depth", "3", "--results", str(tmp_path)],
         ["weigh", "--depth", "4", "--results", str(tmp_path)],
         ["report", str(folder)],
+        ["without-study", str(folder)],
+        ["report", str(folder), "--into", str(pages)],
     )
     assert measured[0] == 0, measured
     assert "toys are weighed" in measured[1] and "toys were weighed" in measured[1]
@@ -171,18 +191,16 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     assert {row["reason"] for row in rows if row["valid"] == "false"} == {"too_heavy: it is heavy"}
     assert len([row for row in rows if row["valid"] == "true"]) == 4
     assert all(40 <= float(row["weight"]) < 50 for row in rows if row["valid"] == "true")
-    document = json.loads((folder / "campaign.json").read_text())
+    document = json.loads(begun)
     assert (document["settings"]["method"]["depth"], document["study"]) == (3, {"name": "toy"})
     assert reported[0] == 0, reported
     page = (folder / "report" / "index.html").read_text()
     assert "The weight of toys" in page
     assert "too_heavy" in page
     # The same runs as a campaign of page loads, whose report compares all metrics.
-    (folder / "campaign.json").write_text(json.dumps({**document, "study": {}}))
-    ((ended, output),) = toys(tmp_path, ["report", str(folder)])
-    assert ended == 0, output
-    assert "Weight" in (folder / "report" / "everything.html").read_text()
-    with (folder / "report" / "tables" / "comparisons.csv").open() as file:
+    assert of_pages[0] == 0, of_pages
+    assert "Weight" in (pages / "everything.html").read_text()
+    with (pages / "tables" / "comparisons.csv").open() as file:
         (compared,) = (row for row in csv.DictReader(file) if row["metric"] == "weight")
     assert 40 <= float(compared["mean_reference"]) < 50 and 40 <= float(compared["mean_compared"]) < 50
 

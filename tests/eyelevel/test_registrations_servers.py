@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.checkout import LIMIT_S, Checkout
+from support.checkout import LIMIT_S, Checkout, Ending
 
 from base.places import tool
 from browsers.chromium.program import BINARY
@@ -264,6 +264,11 @@ hop = {kind = "toy", min_rtt_ms = 20}
 like = "toy"
 hop = {congestion_control = "bbr"}
 """
+# Networks and protocols → why the hop refuses them.
+HOP_FAULTS = {
+    ("toy-bbr", "tcp"): "toy-bbr: hop.congestion_control of toy must be cubic",
+    ("toy", "quic"): "quic: the hop of toy is a toy for TCP",
+}
 
 FORMAT = '''
 """Pages as JSON: URL → HTML."""
@@ -323,14 +328,25 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 @pytest.fixture(scope="module")
-def campaign(testbed: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campaign on an imported site over two protocols."""
+def endings(testbed: Checkout, tmp_path_factory: pytest.TempPathFactory) -> list[Ending]:
+    """How the import of a site, a campaign on it over two protocols, its report, and what is done with them ended."""
     recording = tmp_path_factory.mktemp("recording") / "toys.toy"
     recording.write_text(json.dumps(PAGES))
-    imported = testbed.eyelevel("import", recording)
-    assert imported.returncode == 0, imported.stderr
-    options = ["--sites", "toys", "--net", "toy", "--proto", "tcp,toy", "--browser", "toy"]
-    return testbed.measure(*options, "--greeting", "hello")
+    begun = ["campaign", "--campaign", "try", "--results", testbed.results, "--no-validate"]
+    options = ["--sites", "toys", "--net", "toy", "--proto", "tcp,toy", "--browser", "toy", "--greeting", "hello"]
+    report = ["report", testbed.results / "try"]
+    other = [*begun, "--greeting", "none"]
+    refused = [["campaign", "--sites", "toys", "--net", net, "--proto", proto] for net, proto in HOP_FAULTS]
+    endings = testbed.each(["import", recording], [*begun, *options, "--runs", "1"], report, begun, other, *refused)
+    assert [ending.status for ending in endings[:3]] == [0, 0, 0], endings
+    return endings
+
+
+@pytest.fixture(scope="module")
+def campaign(testbed: Checkout, endings: list[Ending]) -> Path:
+    """The folder of the campaign."""
+    assert endings
+    return testbed.results / "try"
 
 
 @pytest.mark.timeout(LIMIT_S)
@@ -338,7 +354,7 @@ def campaign(testbed: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.mark.needs_browser
 @pytest.mark.loads
 def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_report(
-    testbed: Checkout, campaign: Path
+    testbed: Checkout, campaign: Path, endings: list[Ending]
 ) -> None:
     for package in ("toy-server", "toy-browser"):
         assert f"{package} 1.*" in testbed.list_package(package)
@@ -368,8 +384,7 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     assert document["columns"]["toy_devices"]["description"] == "how many devices the browser saw"
     # The campaign keeps the option's value.
     assert document["settings"]["greeting"] == "hello"
-    again = ["campaign", "--campaign", "try", "--results", str(testbed.results), "--no-validate"]
-    same, other = testbed.eyelevel_each(again, [*again, "--greeting", "none"])
+    same, other = endings[3:5]
     assert same.status == 0, same.errors
     assert "greeting was hello, is none" in other.errors
     readings = pd.read_csv(campaign / "report" / "tables" / "readings.csv").set_index(["column", "protocol"])
@@ -386,14 +401,8 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_kind_of_hop_is_followed_to_the_report(testbed: Checkout, campaign: Path) -> None:
-    faults = {
-        ("toy-bbr", "tcp"): "toy-bbr: hop.congestion_control of toy must be cubic",
-        ("toy", "quic"): "quic: the hop of toy is a toy for TCP",
-    }
-    begun = ["campaign", "--sites", "demo-light"]
-    refusals = testbed.eyelevel_each(*([*begun, "--net", network, "--proto", protocol] for network, protocol in faults))
-    for refusal, fault in zip(refusals, faults.values(), strict=True):
+def test_a_kind_of_hop_is_followed_to_the_report(campaign: Path, endings: list[Ending]) -> None:
+    for refusal, fault in zip(endings[5:], HOP_FAULTS.values(), strict=True):
         assert fault in refusal.errors
     assert json.loads((campaign / "campaign.json").read_text())["versions"]["toy-hop"] == "toy-hop 1.0"
     runs = pd.read_csv(campaign / "runs.csv")
@@ -426,7 +435,7 @@ def test_a_server_refuses_what_it_cannot_do(testbed: Checkout) -> None:
         "nginx-streams": "most_streams is not for nginx",
     }
     begun = ["campaign", "--sites", "demo-light", "--net", "dsl"]
-    refusals = testbed.eyelevel_each(*([*begun, "--proto", protocol] for protocol in faults))
+    refusals = testbed.each(*([*begun, "--proto", protocol] for protocol in faults))
     for refused, (protocol, fault) in zip(refusals, faults.items(), strict=True):
         assert refused.errors.startswith("eyelevel: ")
         assert refused.errors.endswith(f"protocols.toml: [{protocol}]: {fault}\n")

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,40 +27,51 @@ mkdir -p "$copy/deps"
 cp -a "$built"/{.fingerprint,build} "$copy"
 cp -a "$built"/deps/*.* "$copy/deps"
 """
-# Runs the program, and draws only those figures of reports that its last argument names: figures take most of the
-# time.
-WITH_FIGURES = """
-import sys
-from analysis.report.section import ReportFigure
-
-draw, names = ReportFigure.write, sys.argv.pop().split(",")
-
-def write(figure, folder):
-    if figure.name in names:
-        draw(figure, folder)
-    else:
-        (folder / f"{figure.name}.png").touch()
-
-ReportFigure.write = write
-from eyelevel.program import main
-main()
-"""
-# Runs the command lines in its argument (JSON) one after the other; prints the exit status and the errors of each.
+# Runs what its first argument (JSON) lists, one after the other, in one process: its start takes more of the processor
+# than most of the commands. Of the reports' figures, which take most of a report's time, it draws those that its second
+# argument names; all others are empty files. Prints how each command ended (JSON).
 EACH = """
 import json, sys
-from contextlib import redirect_stderr, redirect_stdout
+from concurrent.futures import Executor, Future
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from eyelevel.program import main
 
-def ended(line):
-    sys.argv = ["eyelevel", *line]
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as errors:
-        try:
-            main()
-        except SystemExit as end:
-            return end.code, errors.getvalue()
+commands, figures = map(json.loads, sys.argv[1:])
 
-print(json.dumps([ended(line) for line in json.loads(sys.argv[1])]))
+class Here(Executor):
+    def submit(self, job, /, *arguments, **named):
+        (done := Future()).set_result(job(*arguments, **named))
+        return done
+
+def without_figures():
+    from analysis.report import section, write
+    draw = section.ReportFigure.write
+
+    def write_figure(figure, folder):
+        if figure.name in figures:
+            return draw(figure, folder)
+        (folder / f"{figure.name}.png").touch()
+
+    section.ReportFigure.write = write_figure
+    write.workers = lambda: nullcontext(Here())  # processes would each fill their caches
+
+def ended(command):
+    status = 0
+    with redirect_stdout(StringIO()) as output, redirect_stderr(StringIO()) as errors:
+        try:
+            if isinstance(command, str):
+                exec(command, {})
+            else:
+                if command[0] == "report":
+                    without_figures()
+                sys.argv = ["eyelevel", *command]
+                main()
+        except SystemExit as end:
+            status = end.code
+    return status, output.getvalue(), errors.getvalue()
+
+print(json.dumps([ended(command) for command in commands]))
 """
 UNOPTIMISED = "profile.release.package.eyelevel-shells.opt-level=0"
 
@@ -68,6 +80,7 @@ class Ending(NamedTuple):
     """How a command ended."""
 
     status: int
+    output: str
     errors: str
 
 
@@ -145,21 +158,10 @@ class Checkout:
     def eyelevel(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
         return self.run(sys.executable, "-m", "eyelevel", *arguments)
 
-    def eyelevel_each(self, *lines: list[str]) -> list[Ending]:
-        """Run the program on each of `lines` of arguments, in one process."""
-        done = self.run(sys.executable, "-c", EACH, json.dumps(lines))
+    def each(self, *commands: Sequence[object] | str, figures: Sequence[str] = ()) -> list[Ending]:
+        """Run the program with each of `commands`, its arguments, in one process; a text is Python. Reports have only
+        these `figures`; all others are empty files."""
+        lines = [command if isinstance(command, str) else [*map(str, command)] for command in commands]
+        done = self.run(sys.executable, "-c", EACH, json.dumps(lines), json.dumps(figures))
         assert done.returncode == 0, done.stderr
         return [Ending(*ending) for ending in json.loads(done.stdout.splitlines()[-1])]
-
-    def report(self, folder: Path, *figures: str) -> None:
-        """Write the report of the campaign in `folder` with these `figures`; all others are empty files."""
-        ended = self.run(sys.executable, "-c", WITH_FIGURES, "report", folder, ",".join(figures))
-        assert ended.returncode == 0, ended.stderr
-
-    def measure(self, *arguments: str) -> Path:
-        """Measure a campaign of one run, with its report without figures; returns its folder."""
-        options = ["--runs", "1", "--no-validate", *arguments]
-        ended = self.eyelevel("campaign", *options, "--campaign", "try", "--results", self.results)
-        assert ended.returncode == 0, ended.stderr
-        self.report(self.results / "try")
-        return self.results / "try"

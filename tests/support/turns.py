@@ -30,7 +30,7 @@ LONGEST = (
     "test_replay.py",
     "test_end_to_end.py",
     "test_registrations_servers.py",
-    "test_registrations_networks.py",
+    "test_registrations_reports.py",
     "test_campaign_changes.py",
     "test_lanes.py",
     "test_film_analysis.py",
