@@ -44,7 +44,7 @@ class NotedMethod(Method):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if "pytest" not in sys.modules:
-            slot.time_canary = known_canary
+            vars(slot)["time_canary"] = known_canary
 
     def prepare(self, *_: object, **__: object) -> None:
         """Do nothing: there is nothing to prepare."""
