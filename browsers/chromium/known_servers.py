@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from publicsuffixlist import PublicSuffixList
-
+from base.domains import registrable_domain
 from base.errors import EyelevelError
 
 FILE = Path("Default") / "Network Persistent State"
@@ -68,8 +67,7 @@ def _network_anonymization_keys(url: str) -> Iterator[list[Any]]:
     host = urlsplit(url).hostname or ""
     labels = host.split(".")
     parts = [".".join(labels[start:]) for start in range(max(len(labels) - 1, 1))]
-    domain = PublicSuffixList().privatesuffix(host) or host
-    for site, is_cross_site in product(dict.fromkeys((domain, *parts)), (False, True)):
+    for site, is_cross_site in product(dict.fromkeys((registrable_domain(host), *parts)), (False, True)):
         text = f"https://{site}".encode()
         padded = text.ljust(-(-len(text) // 4) * 4, b"\0")
         pickle = struct.pack("<II", 4 + len(padded), len(text)) + padded

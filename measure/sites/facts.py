@@ -1,19 +1,14 @@
 """Facts of a recorded site, such as its numbers of exchanges, bytes and hosts."""
 
-from functools import cache
-
-from publicsuffixlist import PublicSuffixList
-
+from base.domains import registrable_domain
 from dataset.site_facts import SiteFacts
 from measure.sites import completeness
 from record.site import Site
 
-_public_suffixes = cache(PublicSuffixList)
-
 
 def facts_of(site: Site) -> SiteFacts:
     """The facts of `site`. Raises EyelevelError when the file on its completeness is broken."""
-    first_party = _domain(_host(site.url))
+    first_party = registrable_domain(_host(site.url))
     hosts = {_host(exchange.url) for exchange in site.exchanges}
     largest = max(site.exchanges, key=lambda exchange: exchange.bytes)
     measured = completeness.read(site)
@@ -22,7 +17,7 @@ def facts_of(site: Site) -> SiteFacts:
         bytes=site.page_bytes,
         servers=len(site.servers),
         hosts=len(hosts),
-        third_party_hosts=sum(_domain(host) != first_party for host in hosts),
+        third_party_hosts=sum(registrable_domain(host) != first_party for host in hosts),
         largest_bytes=largest.bytes,
         largest=largest.url,
         served=measured.served if measured else None,
@@ -33,7 +28,3 @@ def facts_of(site: Site) -> SiteFacts:
 
 def _host(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].partition(":")[0]
-
-
-def _domain(host: str) -> str:
-    return _public_suffixes().privatesuffix(host) or host

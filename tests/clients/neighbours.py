@@ -81,6 +81,9 @@ SECURE_ATTEMPTS = (
 # The URLs that WebSockets and WebTransport try. They are few, since Chromium delays a page's further connections of
 # these kinds for long.
 FEW_ATTEMPTS = (f"https://{LAN}/", f"https://127.0.0.1:{PORT}/", f"https://[{UNIQUE_LOCAL}]/", "https://lan.example/")
+# The URLs that frames try, since each frame of another server takes a process of its own in Chromium, to start and to
+# end. They lead to neighbours by address, by name, and by a redirect.
+FRAMES = (*FEW_ATTEMPTS, "https://evil.example/redirect", "https://evil.example/redirect-to-lan")
 # The hosts that WebRTC is told to contact, over UDP, TCP and TLS, and at which its peer is claimed to be.
 ICE_HOSTS = (LAN, METADATA, f"[{UNIQUE_LOCAL}]", "127.0.0.1", "[::1]", MACHINE)
 ICE_SERVERS = [
@@ -100,9 +103,7 @@ SECURE_PAGE = Template("""<!doctype html><title>Evil</title><h1>Evil</h1>
 <link rel=preload as=image href=https://$lan/preloaded>
 <script>
 const urls = $urls, few = $few, outcomes = {};
-const elements = url => ["img", "iframe", "script"].forEach(name => {
-  document.body.append(Object.assign(document.createElement(name), {src: url}));
-});
+const element = (name, url) => document.body.append(Object.assign(document.createElement(name), {src: url}));
 const socket = url => new Promise((resolve, reject) => {
   const socket = new WebSocket(url.replace("http", "ws"));
   socket.onopen = resolve;
@@ -126,7 +127,8 @@ const rtc = async () => {
 (async () => {
   fetch("/held");
   await fetch("https://$rebound/", {mode: "no-cors"});
-  urls.forEach(elements);
+  urls.forEach(url => ["img", "script"].forEach(name => element(name, url)));
+  $frames.forEach(url => element("iframe", url));
   await Promise.all([
     ...urls.map(url => note("fetch", url, fetch(url, {mode: "no-cors"}))),
     ...few.map(url => note("WebSocket", url, socket(url))),
@@ -142,6 +144,7 @@ const rtc = async () => {
     rebound=REBOUND,
     urls=json.dumps([*ATTEMPTS, *SECURE_ATTEMPTS]),
     few=json.dumps(FEW_ATTEMPTS),
+    frames=json.dumps(FRAMES),
     ice=json.dumps(ICE_SERVERS),
     candidates=json.dumps(CANDIDATES),
 )

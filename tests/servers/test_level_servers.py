@@ -4,10 +4,11 @@ Caddy, which is tested if it is set up, is an exception: it sends header fields 
 fields. This uses only a few recordings, chosen for their oddities; `tests/proof/test_level_corpus.py` uses all.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.level import Request, differences, fetch, unlike
+from support.level import Request, differences, fetch
 from support.material import recording_path
 
 from record.formats import mahimahi
@@ -90,12 +91,33 @@ ODD_TARGETS = (
 )
 # The crate h3 refuses this in a path, and no browser sends it there (WHATWG URL standard, path percent-encode set).
 BACKTICK = "/`"
+PREFLIGHT = [["origin", "https://x.example"], ["access-control-request-method", "PUT"]]
+ALONE = "https://alone.example/"
+# Requests that are answered without an exchange of their own, at a host with one page, and the statuses of the answers.
+MADE_UP: tuple[tuple[Request, int], ...] = (
+    ({"method": "HEAD", "url": ALONE}, 200),
+    ({"method": "GET", "url": f"{ALONE}never/recorded?at=all"}, 404),
+    ({"method": "OPTIONS", "url": f"{ALONE}never/recorded", "headers": PREFLIGHT}, 204),
+    (
+        {
+            "method": "OPTIONS",
+            "url": f"{ALONE}never/recorded",
+            "headers": [*PREFLIGHT, ["access-control-request-headers", "a,b"]],
+        },
+        204,
+    ),
+    ({"method": "OPTIONS", "url": f"{ALONE}never/recorded"}, 404),
+    ({"method": "GET", "url": f"{ALONE}?prefix"}, 200),
+    ({"method": "GET", "url": ALONE, "headers": [["range", "bytes=0-1"], ["if-modified-since", "x"]]}, 200),
+)
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "PROPFIND", "X-OWN")
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("others", OTHERS)
-def test_what_is_odd_in_a_response_comes_back_as_it_was_recorded(others: tuple[str, ...], tmp_path: Path) -> None:
+def test_what_is_odd_in_a_response_comes_back_as_it_was_recorded_and_made_up_answers_are_alike_too(
+    others: tuple[str, ...], tmp_path: Path
+) -> None:
     headers_of_all = (*ODD_HEADERS, *(() if "caddy-h2" in others else OF_ONE_HOP))
     exchanges = [odd("GET", "/", 200, (("Content-Type", "text/html"),))]
     exchanges += [odd("GET", f"/status/{status}", status, ()) for status in ODD_STATUSES]
@@ -108,34 +130,13 @@ def test_what_is_odd_in_a_response_comes_back_as_it_was_recorded(others: tuple[s
     exchanges += [odd(method, "/method", 200, ()) for method in METHODS]
     exchanges += [odd("GET", f"/length/{length}", 200, (), b"x" * length) for length in (0, 1, 16_384, 1_100_000)]
     exchanges += [Exchange("GET", "https://a.example:8443/", Response(200, "", (), b"port"), "192.0.2.1")]
+    exchanges += [replace(exchanges[0], url=ALONE, recorded_ip="192.0.2.2")]
     site = write_site(Recording(exchanges[0].url, tuple(exchanges), {"tool": "test"}), tmp_path / "site")
-    assert differences(site, tmp_path, ("tcp", *others)) == []
+    assert differences(site, tmp_path, ("tcp", *others), MADE_UP) == []
 
 
 def odd(method: str, target: str, status: int, headers: Headers, body: bytes = b"body") -> Exchange:
     return Exchange(method, normal_url(f"https://a.example{target}"), Response(status, "", headers, body), "192.0.2.1")
-
-
-@pytest.mark.parametrize("others", OTHERS)
-def test_made_up_answers_are_alike_too(others: tuple[str, ...], tmp_path: Path) -> None:
-    page = odd("GET", "/", 200, (("Content-Type", "text/html"),))
-    site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
-    preflight = [["origin", "https://x.example"], ["access-control-request-method", "PUT"]]
-    with_headers = [*preflight, ["access-control-request-headers", "a,b"]]
-    requests: list[Request] = [
-        {"method": "HEAD", "url": page.url},
-        {"method": "GET", "url": f"{page.url}never/recorded?at=all"},
-        {"method": "OPTIONS", "url": f"{page.url}never/recorded", "headers": preflight},
-        {"method": "OPTIONS", "url": f"{page.url}never/recorded", "headers": with_headers},
-        {"method": "OPTIONS", "url": f"{page.url}never/recorded"},
-        {"method": "GET", "url": f"{page.url}?prefix"},
-        {"method": "GET", "url": page.url, "headers": [["range", "bytes=0-1"], ["if-modified-since", "x"]]},
-    ]
-    over_tcp = fetch(site, "tcp", requests, tmp_path)
-    assert [answer["status"] for answer in over_tcp] == [200, 404, 204, 204, 404, 200, 200]
-    for name in others:
-        for tcp, other in zip(over_tcp, fetch(site, name, requests, tmp_path), strict=True):
-            assert unlike("tcp", tcp, name, other) == []
 
 
 @pytest.mark.needs_caddy

@@ -64,18 +64,29 @@ def fetch(
     return got
 
 
-def differences(site: Site, folder: Path, names: Sequence[str] = ("tcp", "quic")) -> list[str]:
-    """A line for each exchange that the servers of these protocols send differently, or not as recorded."""
-    requests = requests_for(site)
+def differences(
+    site: Site,
+    folder: Path,
+    names: Sequence[str] = ("tcp", "quic"),
+    more: Sequence[tuple[Request, int]] = (),
+) -> list[str]:
+    """A line for each exchange that the servers of these protocols send differently, or not as recorded.
+
+    `more`: further requests, which have no exchange of their own, and the statuses that their answers must have.
+    """
+    requests = [*requests_for(site), *(request for request, _ in more)]
     answers = {name: fetch(site, name, requests, folder) for name in names}
+    first, *others = names
     differences = []
-    for number, exchange in enumerate(site.exchanges):
-        recorded = site.recorded(exchange).response
-        first = answers[names[0]][number]
-        wrong = [*_not_as_recorded(first, recorded)]
-        for name in names[1:]:
-            wrong += unlike(names[0], first, name, answers[name][number])
-        differences += [f"{exchange.method} {exchange.url[:120]}: {what}" for what in wrong]
+    for number, (request, answer) in enumerate(zip(requests, answers[first], strict=True)):
+        if number < len(site.exchanges):
+            wrong = _not_as_recorded(answer, site.recorded(site.exchanges[number]).response)
+        else:
+            _, status = more[number - len(site.exchanges)]
+            wrong = [] if answer["status"] == status else [f"status: {answer['status']} sent, {status} expected"]
+        for name in others:
+            wrong += unlike(first, answer, name, answers[name][number])
+        differences += [f"{request['method']} {request['url'][:120]}: {what}" for what in wrong]
     return differences
 
 

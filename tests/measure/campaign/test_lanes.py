@@ -303,7 +303,7 @@ def test_each_lane_has_canaries_of_its_own() -> None:
     assert [canary.cpu_ms for canary in canaries_of("here", rows)] == [70.0]
 
 
-# Lanes that are processes. (Canaries are not replaced in them.)
+# Lanes that are processes.
 
 
 @pytest.mark.needs_browser
@@ -351,7 +351,6 @@ def support(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.needs_browser
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_two_cores
 @pytest.mark.usefixtures("support")
@@ -382,7 +381,6 @@ def first_beside_notices(lane: RunningLane) -> Message:
 
 
 @pytest.mark.slow
-@pytest.mark.needs_browser
 @pytest.mark.needs_namespaces
 @pytest.mark.usefixtures("support")
 def test_a_lane_that_dies_is_told_and_one_that_never_ends_is_ended(campaign: Campaign) -> None:

@@ -176,7 +176,6 @@ def test_work_is_done_in_the_worker_which_has_one_thread(cache: Path, cluster: d
         assert client.submit(os.getpid, pure=False).result(PATIENCE_S) == cluster["worker"].process.pid
 
 
-@pytest.mark.needs_browser
 @pytest.mark.needs_two_cores
 def test_a_worker_with_two_lanes_measures_two_blocks_at_once_each_on_its_cores(
     cache: Path, cluster: dict[str, Node], tmp_path: Path

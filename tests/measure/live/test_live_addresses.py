@@ -48,4 +48,6 @@ def test_a_page_that_is_loaded_live_reaches_no_address_that_is_not_public(tmp_pa
     assert set(site.addresses) == {"evil.example", REBOUND}
     live = read_live(site)
     assert live and set(live.round_trips_ms) == set(site.recorded_ips.values())
+    (load,) = live.loads
+    assert all(load.canary_ms[task] > 1 for task in ("cpu", "page"))
     assert (live.network, live.network_settings) == ("lte", settings_of(networks.load()["lte"]))
