@@ -92,7 +92,8 @@ def cubes(tried: pd.DataFrame, columns: Sequence[str], protocols: Iterable[str],
     """The `columns` of `tried_runs` as arrays: columns x networks x sites (by name) x protocols x blocks
     (from index 0 on at each network and site); NaN where there is no run."""
     named = tried[SETTING].assign(place=tried.groupby(["network", "site"])["block"].rank("dense").astype(int))
-    axes = (list(networks), sorted(set(tried["site"])), list(protocols), range(1, max(named["place"], default=0) + 1))
+    blocks = named["place"].max() if len(named) else 0
+    axes = (list(networks), sorted(tried["site"].unique()), list(protocols), range(1, blocks + 1))
     index = np.stack([pd.Index(axis).get_indexer(named[name]) for axis, name in zip(axes, named, strict=True)])
     result = np.full([len(columns), *map(len, axes)], np.nan)
     for cells, column in zip(result, columns, strict=True):

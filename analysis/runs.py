@@ -224,7 +224,7 @@ def _by_client(runs: pd.DataFrame, document: CampaignDocument) -> pd.DataFrame:
     first = document.settings.first_browser or DEFAULT_BROWSER
     # A table may leave out the name of the first browser.
     browsers = runs[BROWSER].replace("", first) if BROWSER in runs else pd.Series(first, runs.index, dtype=str)
-    pairs = zip(runs["network"], browsers, strict=True)
+    pairs = zip(runs["network"].to_numpy(), browsers.to_numpy(), strict=True)
     return runs.assign(**{BROWSER: browsers, "network": [client_name(*pair, first) for pair in pairs]})
 
 

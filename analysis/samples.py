@@ -43,7 +43,7 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
             run = " ".join(str(value) for value in runs.loc[is_second, key].iloc[0])
             raise EyelevelError(f"{campaign.folder / RUNS} has the {number} {run} as valid more than once; keep one")
     orders = {"network": campaign.networks, "site": (), "protocol": campaign.protocols}
-    networks, sites, protocols = names = [names_in_order(runs[column], order) for column, order in orders.items()]
+    networks, sites, protocols = names = [names_in_order(runs[name].unique(), order) for name, order in orders.items()]
     added = declaration_of(campaign.document, campaign.folder).protocols
     of_block = attempts["protocol"].isin(list(added)).groupby([attempts[name] for name in ("network", "site", "block")])
     is_added = of_block.transform("all")

@@ -217,7 +217,7 @@ def carry_over(campaign: CampaignTable, metrics: Sequence[str]) -> pd.DataFrame:
         test, effects = dependence.carry_over_test(known["log"].to_numpy(), previous, *others)
         row: dict[str, Any] = {"network": network, "metric": metric, "runs": len(known), "p": test.p}
         if np.isfinite([test.p, *effects]).all():
-            names = sorted(set(known["previous"]))
+            names = sorted(known["previous"].unique())
             carried = pd.Series(effects[previous]).groupby(known["protocol"].to_numpy()).mean()
             row |= {"fastest": names[effects.argmin()], "slowest": names[effects.argmax()]}
             row |= {"spread": np.expm1(np.ptp(effects)), "ratio_off": np.expm1(np.ptp(carried))}

@@ -7,7 +7,11 @@ test: Janssen 1997, Studentized permutation tests for non-i.i.d. hypotheses). Wi
 Student's t, whose degrees of freedom are few, and needs no normal scatter.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.statistics.gain import mean
 from analysis.statistics.samples import Array
@@ -20,7 +24,8 @@ MOST_EXCHANGES = 2**20
 SAMPLES = (2**12, 2**16, MOST_EXCHANGES)
 MANY = 30
 SEED = 20
-# Sites are drawn together while their exchanges fit into a table of this length, which the processor's cache holds.
+# Sites are drawn together while their exchanges fit into a table of this length, which the processor's cache holds. So
+# many samples are scored at once, for the same reason.
 TABLE = 2**12
 # Scores that differ by less are equal.
 SAME = 1e-9
@@ -43,6 +48,8 @@ def above_p(ratios: Array) -> float:
         """The mean over sites divided by its own error, up to a constant factor."""
         total, variance = sums
         is_constant = variance <= SAME**2
+        if not is_constant.any():
+            return np.asarray(total / np.sqrt(variance))
         scores = total / np.sqrt(np.where(is_constant, 1, variance))
         scores[is_constant] = np.copysign(np.where(np.abs(total[is_constant]) < SAME, 0, np.inf), total[is_constant])
         return np.asarray(scores)
@@ -53,10 +60,14 @@ def above_p(ratios: Array) -> float:
         (half,) = _joined([tables[0][:, ::2], *tables[1:]], MOST_EXCHANGES)
         scores = score(half)
         return float((scores >= measured).mean() + (scores <= -measured).mean()) / 2
-    draw, tables = np.random.default_rng(SEED), _joined(tables, TABLE)
-    for size in SAMPLES:
-        drawn = (table.take(draw.integers(0, table.shape[1], size, dtype=np.uint16), axis=1) for table in tables)
-        extreme = int((score(sum(drawn, np.zeros((2, size)))) >= measured).sum())
+    tables = _joined(tables, TABLE)
+    drawn = _drawn(tuple(table.shape[1] for table in tables))
+    for number, size in enumerate(SAMPLES):
+        extreme = 0
+        for begin in range(0, size, TABLE):
+            places = zip(tables, drawn[number], strict=True)
+            parts = [table.take(ones[begin : begin + TABLE], axis=1) for table, ones in places]
+            extreme += int((score(sum(parts, np.zeros((2, 1)))) >= measured).sum())
         if extreme >= MANY:
             break
     return (extreme + 1) / (size + 1)  # the measured exchange is one of all
@@ -85,6 +96,25 @@ def _table(site: Array, borrowers: float) -> Array:
     # Rounding may make a variance of 0 negative.
     variance = np.maximum(0, (site**2).mean() - mean**2) / max(1, blocks - 1)
     return np.stack([mean, variance * (1 + borrowers * blocks)])
+
+
+class _Drawn:
+    """The samples from tables of these `lengths`, by their number in SAMPLES: for each table, the place in it of each
+    exchange. A sample is drawn when it is first asked for."""
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self._lengths = lengths
+        self._draw = np.random.default_rng(SEED)
+        self._samples: list[list[NDArray[np.uint16]]] = []
+
+    def __getitem__(self, number: int) -> list[NDArray[np.uint16]]:
+        for size in SAMPLES[len(self._samples) : number + 1]:
+            self._samples.append([self._draw.integers(0, length, size, dtype=np.uint16) for length in self._lengths])
+        return self._samples[number]
+
+
+# The contrasts of a network have tables of the same lengths in most cases, and drawing takes longer than scoring.
+_drawn = lru_cache(maxsize=1)(_Drawn)
 
 
 def _joined(tables: list[Array], most: int) -> list[Array]:

@@ -19,7 +19,7 @@ from analysis.hypotheses import of_campaign
 from analysis.report.conclusion import LazyFindings, findings_of
 from analysis.report.first_screen import lines, qualifications, sentences
 from analysis.report.sentences import remarks, warnings
-from analysis.runs import load
+from analysis.runs import load, plain_texts
 from support.known_campaigns import (
     ADDED,
     CAMPAIGNS,
@@ -95,8 +95,9 @@ def answer(findings: Findings) -> list[str]:
     return [*sentences(findings), *(line.text for line in lines(findings)), *qualifications(findings)]
 
 
+@plain_texts()
 def screen(folder: Path) -> Screen:
-    """The first screen of the campaign in `folder`."""
+    """The first screen of the campaign in `folder`, computed as a report does it."""
     campaign = load(folder)
     findings = findings_of(campaign, of_campaign(folder, campaign.document))
     texts = [*warnings(findings), *remarks(findings)]

@@ -27,6 +27,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.hypotheses import DECLARED
+from analysis.runs import plain_texts
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from browsers.browsertime.configuration import QUIET_MS
 from tuning import networks, protocols
@@ -625,6 +626,7 @@ def declaration(campaign: KnownCampaign, digest: str) -> dict[str, object]:
     return {"sha256": digest, "declared_at": BEGIN.isoformat(), **additions, "runs": [campaign.runs]}
 
 
+@plain_texts()
 def write(folder: Path, name: str, seed: int = 14) -> KnownCampaign:
     """Write the campaign `name` of CAMPAIGNS as `folder`, and return it; another `seed` gives another campaign with the
     same truth."""

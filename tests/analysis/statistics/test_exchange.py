@@ -44,6 +44,14 @@ def test_many_exchanges_are_sampled_and_the_sample_agrees_with_students_test() -
     assert above_p(np.full((12, 5), 0.1)) < 1e-5
 
 
+def test_a_sample_is_drawn_whole_and_the_same_whatever_was_tested_before() -> None:
+    ratios = np.random.default_rng(6).normal(0.2, 0.5, (12, 5))
+    first = above_p(ratios)
+    assert first == 78 / (2**20 + 1), "an odd number, 77, of the largest sample, and the measured exchange"
+    above_p(ratios[:7])
+    assert above_p(ratios) == first
+
+
 def test_equal_ratios_are_a_sign_test_and_single_blocks_no_evidence() -> None:
     assert difference_p(np.full((2, 3), 0.2)) == pytest.approx(2 * 0.5**6)
     assert difference_p(np.zeros((2, 3))) == 1
