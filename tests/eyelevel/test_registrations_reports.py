@@ -140,7 +140,7 @@ NETWORKS = """
 like = "lte"
 blink_packets = [200, 300]
 """
-# What the program says of such a network, and a campaign of it.
+# Prints how the program describes such a network, and writes a campaign of it.
 SIMULATED = """
 from dataclasses import asdict
 from pathlib import Path

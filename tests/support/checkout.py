@@ -28,8 +28,8 @@ cp -a "$built"/{.fingerprint,build} "$copy"
 cp -a "$built"/deps/*.* "$copy/deps"
 """
 # Runs what its first argument (JSON) lists, one after the other, in one process: its start takes more of the processor
-# than most of the commands. Of the reports' figures, which take most of a report's time, it draws those that its second
-# argument names; all others are empty files. Prints how each command ended (JSON).
+# than most of the commands. Figures take most of a report's time: it draws those that its second argument names, and
+# writes all others as empty files. Prints how each command ended (JSON).
 EACH = """
 import json, sys
 from concurrent.futures import Executor, Future
