@@ -259,15 +259,16 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print how many tests were skipped, by reason, and which were retried."""
+    """Print how many tests were skipped, by reason, and which were retried, and why."""
     reports = terminalreporter.stats.get("skipped", [])
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"skipped: {count} {reason}", yellow=True)
-    retried = Counter(report.nodeid for report in terminalreporter.stats.get("rerun", []))
+    retried = {report.nodeid: report for report in terminalreporter.stats.get("rerun", [])}
     terminalreporter.write_line(f"retried: {len(retried)} timing tests", yellow=bool(retried))
-    for test in sorted(retried):
-        terminalreporter.write_line(f"retried: {test}", yellow=True)
+    for test, report in sorted(retried.items()):
+        fault = next((line[1:].strip() for line in report.longreprtext.splitlines() if line.startswith("E ")), "")
+        terminalreporter.write_line(f"retried: {test}: {fault}", yellow=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

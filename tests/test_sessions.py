@@ -170,7 +170,7 @@ def test_a_timing_test_may_fail_once_and_is_named_and_no_other_may(output_lines:
     # 16 that note when they ran, the one that interrupts its child, the one in no folder, and the retried one pass.
     assert "1 failed, 19 passed, 3 skipped, 1 rerun" in output_lines[-1], output_lines
     at = output_lines.index("retried: 1 timing tests")
-    assert output_lines[at + 1] == "retried: test_timing.py::test_that_fails_at_first"
+    assert output_lines[at + 1] == "retried: test_timing.py::test_that_fails_at_first: assert not True"
 
 
 def test_timing_tests_run_after_all_others_and_beside_none(output_lines: list[str]) -> None:

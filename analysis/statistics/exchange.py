@@ -7,7 +7,6 @@ test: Janssen 1997, Studentized permutation tests for non-i.i.d. hypotheses). Wi
 Student's t, whose degrees of freedom are few, and needs no normal scatter.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -24,8 +23,8 @@ MOST_EXCHANGES = 2**20
 SAMPLES = (2**12, 2**16, MOST_EXCHANGES)
 MANY = 30
 SEED = 20
-# Sites are drawn together while their exchanges fit into a table of this length, which the processor's cache holds. So
-# many samples are scored at once, for the same reason.
+# Sites are drawn together while their exchanges fit into a table of this length, which the processor's cache holds. For
+# the same reason, at most this many exchanges are scored at once.
 TABLE = 2**12
 # Scores that differ by less are equal.
 SAME = 1e-9
@@ -61,12 +60,12 @@ def above_p(ratios: Array) -> float:
         scores = score(half)
         return float((scores >= measured).mean() + (scores <= -measured).mean()) / 2
     tables = _joined(tables, TABLE)
-    drawn = _drawn(tuple(table.shape[1] for table in tables))
+    lengths = tuple(table.shape[1] for table in tables)
     for number, size in enumerate(SAMPLES):
         extreme = 0
+        drawn = list(zip(tables, _drawn(lengths, number), strict=True))
         for begin in range(0, size, TABLE):
-            places = zip(tables, drawn[number], strict=True)
-            parts = [table.take(ones[begin : begin + TABLE], axis=1) for table, ones in places]
+            parts = [table.take(places[begin : begin + TABLE], axis=1) for table, places in drawn]
             extreme += int((score(sum(parts, np.zeros((2, 1)))) >= measured).sum())
         if extreme >= MANY:
             break
@@ -98,23 +97,15 @@ def _table(site: Array, borrowers: float) -> Array:
     return np.stack([mean, variance * (1 + borrowers * blocks)])
 
 
-class _Drawn:
-    """The samples from tables of these `lengths`, by their number in SAMPLES: for each table, the place in it of each
-    exchange. A sample is drawn when it is first asked for."""
-
-    def __init__(self, lengths: Sequence[int]) -> None:
-        self._lengths = lengths
-        self._draw = np.random.default_rng(SEED)
-        self._samples: list[list[NDArray[np.uint16]]] = []
-
-    def __getitem__(self, number: int) -> list[NDArray[np.uint16]]:
-        for size in SAMPLES[len(self._samples) : number + 1]:
-            self._samples.append([self._draw.integers(0, length, size, dtype=np.uint16) for length in self._lengths])
-        return self._samples[number]
-
-
 # The contrasts of a network have tables of the same lengths in most cases, and drawing takes longer than scoring.
-_drawn = lru_cache(maxsize=1)(_Drawn)
+@lru_cache(len(SAMPLES))
+def _drawn(lengths: tuple[int, ...], number: int) -> list[NDArray[np.uint16]]:
+    """A sample of SAMPLES from tables of these `lengths`: for each table, the place in it of each exchange."""
+    draw = np.random.default_rng(SEED)
+    samples = [
+        [draw.integers(0, length, size, dtype=np.uint16) for length in lengths] for size in SAMPLES[: number + 1]
+    ]
+    return samples[-1]
 
 
 def _joined(tables: list[Array], most: int) -> list[Array]:

@@ -38,7 +38,7 @@ def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> Non
     assert tuple(field["name"] for field in schema["fields"]) == read_table(campaign)[0]
 
 
-def test_the_schema_of_an_older_campaign_has_its_columns_alone(tmp_path: Path) -> None:
+def test_the_schema_of_an_older_campaign_has_its_columns_alone() -> None:
     described = {"clock_mhz": {"name": "clock_mhz", "type": "number"}}
     fields = schema(("site", "clock_mhz", "of_an_older_version"), described)["fields"]
     assert [(field["name"], field["type"]) for field in fields] == [
