@@ -55,12 +55,10 @@ def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
     was made for another purpose; it stays, and this raises EyelevelError.
 
     At every moment there is a complete folder at `path`, the old or the new one, even if this process or the machine
-    fails. The next caller removes what a killed process left of its new folder. If `path` is a link, the link stays,
-    and its target is replaced. Raises OSError.
+    fails. The next caller removes what a killed process left of its new folder. Raises OSError.
     """
     if path.is_dir() and any(path.iterdir()) and not any(path.glob(known_by)):
         raise EyelevelError(f"{path} exists and has no {known_by}, so it is not replaced; choose another name")
-    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
     new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
@@ -249,7 +247,6 @@ def _lock(folder: Path, *, wait: bool = False) -> int | None:
 
 def _lock_file(folder: Path) -> Path:
     """The file that is locked in place of `folder` on file systems that cannot lock folders."""
-    folder = folder.resolve()  # it has one lock, by whichever link it is named
     return folder.with_name(f".{folder.name}.lock")
 
 

@@ -103,23 +103,6 @@ def test_folders_on_nfs_are_locked_and_replaced_as_elsewhere(tmp_path: Path) -> 
     assert {path.name for path in tmp_path.iterdir()} == {"c", ".c.lock", "site"}
 
 
-@pytest.mark.usefixtures("nfs")
-def test_a_folder_that_is_named_by_a_link_is_replaced_where_it_is_and_has_one_lock(tmp_path: Path) -> None:
-    (target := tmp_path / "large disk" / "site").mkdir(parents=True)
-    (link := tmp_path / "site").symlink_to(target)
-    for text in ("old", "new"):
-        with replacing_folder(link) as new:
-            (new / "file").write_text(text)
-    assert link.is_symlink() and (target / "file").read_text() == "new"
-    with locked(link), pytest.raises(Locked), locked(target):
-        pass
-    assert {path.name for path in (*tmp_path.iterdir(), *target.parent.iterdir())} == {
-        "large disk",
-        "site",
-        ".site.lock",
-    }
-
-
 def test_a_site_that_the_disk_did_not_take_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_site(generate("demo-light"), tmp_path / "site")
     before = {path: path.stat().st_ino for path in (tmp_path / "site").rglob("*")}

@@ -31,7 +31,7 @@ def files_of(folder: Path) -> dict[str, tuple[int, int] | None]:
 
 @pytest.mark.slow
 def test_the_published_report_says_what_a_new_one_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    only_lay_out(monkeypatch, laid_out=False)  # what lies where is compared by nothing here
+    only_lay_out(monkeypatch, laid_out=False)  # no positions are compared here
     result = CliRunner().invoke(report, [str(REFERENCE), "--into", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output
     answer, *others = re.findall("^On average, .*", result.output, re.MULTILINE)

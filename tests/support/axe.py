@@ -12,12 +12,13 @@ from support.browser import Browser
 # The path where set-up installs it (package.json).
 AXE = cache_dir() / "node" / "node_modules" / "axe-core" / "axe.min.js"
 # The widths in pixels, each with the colour scheme in which all rules are checked, and the other one. A scheme changes
-# colours alone. So the other one is checked in this width, too, only if colours depend on the width.
+# colours alone. So the other one is checked in this width, too, only if the width decides on colours, or on what shows.
 LOOKS = ((390, "light", "dark"), (1400, "dark", "light"))
-# Whether a style sheet of the page sets colours by width, or cannot be read.
+# Whether a style sheet of the page sets colours, or shows elements, by width, or cannot be read.
 COLOURS_BY_WIDTH = """
-  const by_width = rules => [...rules].some(rule => rule instanceof CSSMediaRule && (
-    /width/.test(rule.conditionText) && /color|background|opacity/.test(rule.cssText) || by_width(rule.cssRules)));
+  const colours = /color|background|opacity|display|visibility/;
+  const by_width = rules => [...rules].some(rule =>
+    /width/.test(rule.conditionText) && colours.test(rule.cssText) || by_width(rule.cssRules ?? []));
   try { return [...document.styleSheets].some(sheet => by_width(sheet.cssRules)); } catch { return true; }
 """
 OF_COLOURS = '{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}}'
@@ -63,7 +64,7 @@ def accessible_now(browser: Browser) -> list[str]:
 
 def _looks(browser: Browser) -> Iterator[tuple[str, str]]:
     """Yield each width and colour scheme, after switching the browser to it, with the rules to check ("": all); finally
-    restore the first scheme."""
+    restore the light scheme."""
     for width, scheme, other in LOOKS:
         browser.narrow(width)
         browser.prefer(scheme)

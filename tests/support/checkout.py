@@ -31,7 +31,7 @@ cp -a "$built"/deps/*.* "$copy/deps"
 # than most of the commands. Figures take most of a report's time: it draws those that its second argument names, and
 # writes all others as empty files. Prints how each command ended (JSON).
 EACH = """
-import json, sys
+import json, pickle, sys
 from concurrent.futures import Executor, Future
 from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
@@ -41,20 +41,22 @@ commands, figures = map(json.loads, sys.argv[1:])
 
 class Here(Executor):
     def submit(self, job, /, *arguments, **named):
-        (done := Future()).set_result(job(*arguments, **named))
+        # As between processes.
+        job, arguments, named = pickle.loads(pickle.dumps((job, arguments, named)))
+        (done := Future()).set_result(pickle.loads(pickle.dumps(job(*arguments, **named))))
         return done
 
 def without_figures():
-    from analysis.report import section, write
+    from analysis.report import section, write as writing
     draw = section.ReportFigure.write
 
-    def write_figure(figure, folder):
+    def write(figure, folder):
         if figure.name in figures:
             return draw(figure, folder)
         (folder / f"{figure.name}.png").touch()
 
-    section.ReportFigure.write = write_figure
-    write.workers = lambda: nullcontext(Here())  # processes would each fill their caches
+    section.ReportFigure.write = write
+    writing.workers = lambda: nullcontext(Here())  # processes would each fill their caches
 
 def ended(command):
     status = 0
