@@ -47,6 +47,7 @@ help: ## show this help
 
 setup: ## install the testbed; every target except help, quick and clean runs this first, if necessary
 	@setup/setup.sh$(foreach n,$(OPTIONAL), $(call quote,$n))
+	@$(if $(filter setup,$(MAKECMDGOALS)),$(if $(call given,BROWSER_VERSION),setup/browser $(call quote,$(BROWSER_VERSION))))
 
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet --lib --test '*'

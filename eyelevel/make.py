@@ -32,6 +32,7 @@ ALL = ("*",)
 OWN_VARIABLES = {
     "SERVERS": ("Further servers to install (caddy,quinn)", ("setup",)),
     "BROWSERS": ("Further browsers to install (firefox)", ("setup",)),
+    "BROWSER_VERSION": ("Version of a browser to install again, for a campaign that was begun with it", ("setup",)),
     "SHELLS": ("Further shells to install (mahimahi)", ("setup",)),
     "HOPS": ("Hop programs to install (haproxy)", ("setup",)),
     "TIMES": ("Number of runs of the suite", ("soak",)),

@@ -82,8 +82,15 @@ SECURE_ATTEMPTS = (
 # these kinds for long.
 FEW_ATTEMPTS = (f"https://{LAN}/", f"https://127.0.0.1:{PORT}/", f"https://[{UNIQUE_LOCAL}]/", "https://lan.example/")
 # The URLs that frames try, since each frame of another server takes a process of its own in Chromium, to start and to
-# end. They lead to neighbours by address, by name, and by a redirect.
-FRAMES = (*FEW_ATTEMPTS, "https://evil.example/redirect", "https://evil.example/redirect-to-lan")
+# end. They lead to neighbours by address, by name, and by a redirect, and one of them not over TLS.
+FRAMES = (
+    *FEW_ATTEMPTS,
+    f"https://{METADATA}/latest/meta-data/",
+    f"https://{MACHINE}:{PORT}/",
+    f"http://{LAN}/",
+    "https://evil.example/redirect",
+    "https://evil.example/redirect-to-lan",
+)
 # The hosts that WebRTC is told to contact, over UDP, TCP and TLS, and at which its peer is claimed to be.
 ICE_HOSTS = (LAN, METADATA, f"[{UNIQUE_LOCAL}]", "127.0.0.1", "[::1]", MACHINE)
 ICE_SERVERS = [

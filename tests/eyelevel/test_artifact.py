@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from PIL import Image
-from support.figure_layout import only_lay_out
+from support.figure_layout import write_white_figures
 
 from analysis.report.section import ANSWER, EVERYTHING, PAPER
 from base.places import PROJECT
@@ -31,7 +31,7 @@ def files_of(folder: Path) -> dict[str, tuple[int, int] | None]:
 
 @pytest.mark.slow
 def test_the_published_report_says_what_a_new_one_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    only_lay_out(monkeypatch, laid_out=False)  # no positions are compared here
+    write_white_figures(monkeypatch, laid_out=False)  # no positions are compared here
     result = CliRunner().invoke(report, [str(REFERENCE), "--into", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output
     answer, *others = re.findall("^On average, .*", result.output, re.MULTILINE)

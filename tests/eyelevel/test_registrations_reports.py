@@ -209,6 +209,7 @@ def test_an_impairment_is_followed_to_the_report(testbed: Checkout, endings: lis
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LIMIT_S)
 def test_an_impairment_refuses_what_cannot_be(testbed: Checkout, tmp_path: Path) -> None:
     (tmp_path / "networks.toml").write_text(NETWORKS.replace("300", "3000"))
     refused = testbed.run("env", f"EYELEVEL_TUNING={tmp_path}", sys.executable, "-m", "eyelevel", "networks")

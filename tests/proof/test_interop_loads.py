@@ -12,6 +12,7 @@ from measure.interop.matrix import FAILED, PASSED, Case, cases, result
 from measure.interop.site import Page
 from measure.interop.tests import MANY, TESTS
 from servers.registry import all_servers
+from tuning.protocols import TRANSPORTS
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 
@@ -23,11 +24,14 @@ BRIEF = replace(MANY, sizes_bytes=(1,) * len(MANY.sizes_bytes))
 
 
 def loads_of(name: str) -> Iterator[Case]:
-    """The cases of the servers that every installation has."""
-    yield from cases([all_servers()[server] for server in ("nginx", "quic_server")], [CHROMIUM], [BY_NAME[name]])
+    """The cases of the servers that every installation has, over the versions of HTTP that each speaks."""
+    servers = [all_servers()[server] for server in ("nginx", "quic_server")]
+    for case in cases(servers, [CHROMIUM], [BY_NAME[name]]):
+        if case.http_version in {TRANSPORTS[transport].http_version for transport in case.server.transports}:
+            yield case
 
 
-@pytest.mark.parametrize("name", ["many streams", "0-RTT", "loss"])
+@pytest.mark.parametrize("name", ["h2", "h3", "many streams", "0-RTT", "loss"])
 def test_what_everybody_has_passes_and_leaves_nothing(name: str, tmp_path: Path) -> None:
     site = BY_NAME[name].page.write(tmp_path / "site")
     for case in loads_of(name):

@@ -29,9 +29,9 @@ class InProcess(Executor):
         return done
 
 
-def only_lay_out(monkeypatch: pytest.MonkeyPatch, *, laid_out: bool = True) -> None:
-    """Draw figures as usual, but write a white PNG of the right size, and an empty PDF. The layout, which takes half of
-    the time and changes no size, is left out unless `laid_out`."""
+def write_white_figures(monkeypatch: pytest.MonkeyPatch, *, laid_out: bool = True) -> None:
+    """Draw figures as usual, but write a white PNG of the right size, and an empty PDF. Without `laid_out`, the layout,
+    which takes half of the time and changes no size, is left out, too."""
 
     def save(figure: Figure, folder: Path, name: str) -> str:
         if laid_out:

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from support.analysis_truth import with_canary
 from support.axe import accessible
 from support.browser import Browser
-from support.figure_layout import draw_nothing, only_lay_out
+from support.figure_layout import draw_nothing, write_white_figures
 from support.films import ORANGE, WHITE, frame, keep_film_in
 from support.films import page as shown
 from support.pdf import page_texts
@@ -89,7 +89,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def without_files_of_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not write the files of figures: the tests that use this do not read them."""
-    only_lay_out(monkeypatch)
+    write_white_figures(monkeypatch)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
-from support.figure_layout import only_lay_out
+from support.figure_layout import write_white_figures
 
 from analysis import hypotheses
 from analysis.report.section import ANSWER, EVERYTHING, Drawing, ReportFigure, ReportTable, Section
@@ -86,7 +86,7 @@ def test_an_unfilmed_campaign_has_a_page_of_its_studies_with_versions_and_machin
 
 @pytest.mark.slow
 def test_a_campaign_shows_its_studies_after_its_own_sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    only_lay_out(monkeypatch)
+    write_white_figures(monkeypatch)
     truth = Truth(sites=2, networks=("dsl",), protocols=("tcp+", "quic"), runs=3, effects={})
     folder = write(tmp_path / "campaign", truth)
     assert sections_of(folder) == [], "it is of no study"
