@@ -109,7 +109,6 @@ def test_a_version_that_was_kept_is_installed_again(system: System) -> None:
     assert (status, said.partition(";")[0]) == (0, "chromium 1.0-1 is installed again")
     assert system.installed() == {"1.0-1"}
     assert system.restore("1.0-1") == (0, "chromium 1.0-1 is installed")
-    system.run("bash", "-c", STEP.format("present"))
     assert system.restore("2.0-1")[0] == 0
     assert system.installed() == {"2.0-1"}
 
@@ -139,4 +138,6 @@ def test_a_version_that_apt_no_longer_offers_is_noted_once(system: System) -> No
     system.offer("2.0-1")
     assert "note: apt no longer offers the packages of chromium 1.0-1" in system.keep()
     assert system.run("bash", "-c", STEP.format("present")).returncode == 0
-    assert "no browser of version 1.0 is kept" in system.restore("1.0")[1]
+    assert system.restore("1.0")[1].endswith(
+        f"no browser of version 1.0 is kept in {system.kept.parent}; there are: none\n"
+    )
